@@ -1,0 +1,146 @@
+"""The loop of one poller invocation: tick, wait, leave early, stop in time."""
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import wait
+from dataclasses import dataclass
+
+from jimeng_tasks import __version__
+from jimeng_tasks.domain.ports import IdSource
+from jimeng_tasks.domain.workload import Server
+from jimeng_tasks.exceptions import StoreUnavailable
+from jimeng_tasks.service.work.desk import Desk
+from jimeng_tasks.service.work.shift import Shift
+from jimeng_tasks.service.work.upkeep import Housekeeping
+
+from .events import Assignment
+
+logger = logging.getLogger(__name__)
+
+SERVICE_LEASE = 30  # seconds, or three intervals where those are longer; renewed at every tick
+NAP = 0.5  # seconds between looks at the remaining time while waiting
+LAST_SECONDS = 2.0  # kept for the summary and the metrics
+
+
+@dataclass(frozen=True, kw_only=True)
+class PollerConfig:
+    """``capacity`` tasks may run at once; ``interval`` and ``margin`` in seconds."""
+
+    server_id: str
+    capacity: int
+    interval: int
+    margin: float
+
+
+class PollerLoop:
+    """One invocation for one service. ``remaining`` tells how many seconds are left."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        config: PollerConfig,
+        assignment: Assignment,
+        housekeeping: Housekeeping,
+        remaining: Callable[[], float],
+        new_id: IdSource,
+    ) -> None:
+        self._desk = desk
+        self._config = config
+        self._assignment = assignment
+        self._housekeeping = housekeeping
+        self._remaining = remaining
+        self._margin = min(config.margin, remaining() / 3)
+        self._owner = new_id()
+        self._shift = Shift(desk, config.server_id, config.capacity, self._may_begin, assignment.only)
+        self._ticks = 0
+
+    def run(self) -> str:
+        """Work until there is nothing left to do or no time; returns the reason for stopping."""
+        with self._shift:
+            try:
+                reason = self._run()
+            except StoreUnavailable as error:
+                logger.error("the store is not available, the next invocation carries on: %s", error)
+                reason = "store_unavailable"
+            self._drain()
+        self._record(reason)
+        return reason
+
+    def _record(self, reason: str) -> None:
+        metrics, workload, server_id = self._desk.metrics, self._shift.workload, self._config.server_id
+        metrics.count("database_up", 0 if reason == "store_unavailable" else 1)
+        metrics.count("heartbeats", 0 if reason == "store_unavailable" else 1, server_id=server_id)
+        metrics.count("server_load", len(workload.running), server_id=server_id)
+        metrics.seconds("oldest_pending_age", workload.oldest_wait(self._desk.clock.now()), server_id=server_id)
+
+    def _run(self) -> str:
+        if self._assignment.only:
+            return self._loop()
+        if not self._heartbeat():
+            return self._help_out()
+        try:
+            return self._loop()
+        finally:
+            self._desk.store.release_service(self._config.server_id, self._owner)
+
+    def _help_out(self) -> str:
+        """Another loop runs this service: a kick only starts what is pending, at once, and leaves the rest to it."""
+        if self._assignment.is_kick:
+            self._shift.survey()
+            self._shift.start_pending()
+        return "service_held"
+
+    def _loop(self) -> str:
+        while self._may_begin():
+            self._shift.tick()
+            self._ticks += 1
+            if not self._assignment.only:
+                self._housekeeping.run_if_due(self._desk.tally)
+            if self._ticks == self._assignment.ticks:
+                return "ticks_done"
+            if reason := self._wait():
+                return reason
+            if not self._assignment.only and not self._heartbeat():
+                return "service_taken"
+        return "out_of_time"
+
+    def _wait(self) -> str | None:
+        """Wait for work or time; returns a reason to stop when there is nothing to wait for."""
+        until = time.monotonic() + self._config.interval
+        if self._shift.jobs():
+            while self._shift.jobs() and time.monotonic() < until and self._may_begin():
+                wait(self._shift.jobs(), timeout=NAP)
+            if self._shift.jobs():
+                return None
+            self._shift.survey()
+        due = self._shift.workload.next_due_at(self._config.capacity)
+        if due is None:
+            return "idle"
+        delay = due - self._desk.clock.now()
+        if delay > self._remaining() - self._margin:
+            return "nothing_due"
+        until = min(until, time.monotonic() + max(NAP, delay))
+        while time.monotonic() < until and self._may_begin():
+            time.sleep(min(NAP, max(0.0, until - time.monotonic())))
+        return None
+
+    def _drain(self) -> None:
+        """Let what has begun come to its end, as long as there is time."""
+        while (jobs := self._shift.jobs()) and self._remaining() > LAST_SECONDS:
+            wait(jobs, timeout=NAP)
+
+    def _may_begin(self) -> bool:
+        return self._remaining() > self._margin
+
+    def _heartbeat(self) -> bool:
+        now = self._desk.clock.now()
+        server = Server(
+            server_id=self._config.server_id,
+            status="online",
+            last_heartbeat_at=now,
+            load=len(self._shift.workload.running),
+            version=__version__,
+        )
+        lease = max(SERVICE_LEASE, 3 * self._config.interval)
+        return self._desk.store.heartbeat(server, self._owner, now + lease)

@@ -1,0 +1,163 @@
+"""One tick of a poller: claim what is due and hand it to the steps, side by side, without waiting for them."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import batched
+from threading import Lock
+from typing import Self
+
+from jimeng_tasks.domain import lifecycle
+from jimeng_tasks.domain.task import Task, TaskStatus
+from jimeng_tasks.domain.workload import Workload
+
+from .desk import Desk
+from .polling import poll
+from .submitting import is_unsent, look_up, submit
+from .sweeping import look_last
+from .transferring import transfer, transfer_last
+
+REQUEST_THREADS = 16
+TRANSFER_THREADS = 4  # each holds one part of a file in memory
+POLL_BATCH = 100  # ids in one request
+CLAIM_BATCH = 1000
+SWEEP_BATCH = 50
+
+
+class Shift:
+    """The work of one invocation for one service.
+
+    ``may_begin`` turns false when too little time is left: claimed tasks whose work has not begun are then given back.
+    ``only`` restricts everything to those task ids.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        server_id: str,
+        capacity: int,
+        may_begin: Callable[[], bool],
+        only: Collection[str] | None = None,
+    ) -> None:
+        self.desk = desk
+        self.workload = Workload()
+        self._server_id = server_id
+        self._capacity = capacity
+        self._may_begin = may_begin
+        self._only = only
+        self._requests = ThreadPoolExecutor(REQUEST_THREADS, thread_name_prefix="request")
+        self._transfers = ThreadPoolExecutor(TRANSFER_THREADS, thread_name_prefix="transfer")
+        self._jobs: set[Future[None]] = set()
+        self._lock = Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pool in (self._requests, self._transfers):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def tick(self) -> None:
+        """Sweep, then claim and begin everything that is due now.
+
+        Raises:
+            StoreUnavailable: the store does not answer; what was claimed is taken up again when its lease ends.
+        """
+        self.desk.tally.add("ticks")
+        self._sweep()
+        self.survey()
+        self.start_pending()
+        self._advance_running()
+
+    def survey(self) -> None:
+        """Read what the service has to do."""
+        self.workload = self.desk.store.survey(self._server_id, self._capacity, self._only)
+
+    def start_pending(self) -> None:
+        """Claim pending tasks, first in first out, onto free slots, and begin to submit them."""
+        now = self.desk.clock.now()
+        slots = self.workload.free_slots(self._capacity)
+        refs = self.workload.startable(now)[: len(slots)]
+        if refs:
+            claimed = self.desk.store.claim_pending(self._server_id, refs, slots, now, self.desk.policy.lease)
+            self._note(claimed)
+            self._each(self._requests, submit, claimed)
+
+    def jobs(self) -> set[Future[None]]:
+        """Work that has begun or waits for a thread."""
+        with self._lock:
+            self._jobs = {job for job in self._jobs if not job.done()}
+            return set(self._jobs)
+
+    def _sweep(self) -> None:
+        overdue = self.desk.store.claim_overdue(self.desk.clock.now(), SWEEP_BATCH, self.desk.policy.lease, self._only)
+        self._note(overdue)
+        self._each(self._requests, self._look_last, overdue)
+
+    def _advance_running(self) -> None:
+        due = self.workload.due(self.desk.clock.now())[:CLAIM_BATCH]
+        if not due:
+            return
+        claimed = self.desk.store.claim_due(due, self.desk.clock.now(), self.desk.policy.lease)
+        self._note(claimed)
+        self._each(self._requests, submit, (task for task in claimed if _needs_submit(task)))
+        self._per_account(look_up, (task for task in claimed if _needs_look_up(task)))
+        self._per_account(self._poll, (task for task in claimed if _needs_poll(task)))
+        self._each(self._transfers, transfer, (task for task in claimed if task.original_urls))
+
+    def _note(self, claimed: list[Task]) -> None:
+        self.desk.tally.add("claimed", len(claimed))
+
+    def _poll(self, desk: Desk, tasks: list[Task]) -> None:
+        self._each(self._transfers, transfer, poll(desk, tasks))
+
+    def _look_last(self, desk: Desk, task: Task) -> None:
+        self._each(self._transfers, transfer_last, look_last(desk, task))
+
+    def _each(self, pool: ThreadPoolExecutor, step: Callable[[Desk, Task], None], tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            self._dispatch(pool, _singly(step), [task])
+
+    def _per_account(self, step: Callable[[Desk, list[Task]], None], tasks: Iterable[Task]) -> None:
+        by_account: defaultdict[str, list[Task]] = defaultdict(list)
+        for task in tasks:
+            by_account[task.account].append(task)
+        for group in by_account.values():
+            for batch in batched(group, POLL_BATCH, strict=False):
+                self._dispatch(self._requests, step, list(batch))
+
+    def _dispatch(self, pool: ThreadPoolExecutor, step: Callable[[Desk, list[Task]], None], tasks: list[Task]) -> None:
+        with self._lock:
+            self._jobs.add(pool.submit(self._begin, step, tasks))
+
+    def _begin(self, step: Callable[[Desk, list[Task]], None], tasks: list[Task]) -> None:
+        """Run a step unless time is short or the lease ran out while the tasks waited for a thread."""
+        with self.desk.guarding(tasks[0]):
+            if not self._may_begin():
+                now = self.desk.clock.now()
+                self.desk.lost(self.desk.store.save_many([(task, lifecycle.released(task, now)) for task in tasks]))
+                return
+            held = [task for task in tasks if self.desk.holds(task)]
+            self.desk.lost(len(tasks) - len(held))
+            if held:
+                step(self.desk, held)
+
+
+def _singly(step: Callable[[Desk, Task], None]) -> Callable[[Desk, list[Task]], None]:
+    def run(desk: Desk, tasks: list[Task]) -> None:
+        for task in tasks:
+            step(desk, task)
+
+    return run
+
+
+def _needs_submit(task: Task) -> bool:
+    return task.status is TaskStatus.PROCESSING and is_unsent(task)
+
+
+def _needs_look_up(task: Task) -> bool:
+    return task.status is TaskStatus.PROCESSING and not is_unsent(task)
+
+
+def _needs_poll(task: Task) -> bool:
+    return task.status is TaskStatus.POLLING and not task.original_urls

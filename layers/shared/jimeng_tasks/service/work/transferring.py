@@ -1,0 +1,84 @@
+"""Step: copy delivered media to our own storage, file by file, so that a killed poller resumes with the rest."""
+
+from collections.abc import Callable
+
+from jimeng_tasks.domain import lifecycle
+from jimeng_tasks.domain.keys import media_key
+from jimeng_tasks.domain.ports import MediaStorage, MediaStream
+from jimeng_tasks.domain.task import FileProgress, Task
+from jimeng_tasks.exceptions import FetchFailed, JimengTasksError, StorageError, UrlForbidden
+
+from .desk import Desk, task_log
+
+
+def transfer(desk: Desk, task: Task) -> None:
+    """Store every missing file of a delivered task and complete it; files that failed are tried again on a later tick.
+
+    Raises:
+        ClaimLost: another poller owns the task now.
+    """
+    task = _store_missing(desk, task)
+    if all(_is_settled(desk, file) for file in task.files):
+        desk.complete(task)
+        return
+    failures = max(file.attempts for file in task.files if not file.url)
+    delay = desk.backoff(failures, desk.policy.retry_delay)
+    desk.save(task, lifecycle.postponed(task, desk.clock.now(), delay))
+
+
+def transfer_last(desk: Desk, task: Task) -> None:
+    """One last try for a task past its deadline; what cannot be stored keeps its original address."""
+    desk.complete(_store_missing(desk, task))
+
+
+def _is_settled(desk: Desk, file: FileProgress) -> bool:
+    return desk.storage is None or file.url is not None or file.attempts >= desk.policy.transfer_tries
+
+
+def _store_missing(desk: Desk, task: Task) -> Task:
+    for index, file in enumerate(task.files):
+        if desk.storage is not None and not _is_settled(desk, file):
+            task = _store_file(desk, desk.storage, task, index)
+    return task
+
+
+def _store_file(desk: Desk, storage: MediaStorage, task: Task, index: int) -> Task:
+    """Try one file: the try is counted before it begins, so a file that kills its poller is not tried for ever."""
+    begun = FileProgress(attempts=task.files[index].attempts + 1, error="the transfer was interrupted")
+    task = desk.save(task, lifecycle.with_file(task, index, begun, desk.clock.now(), desk.policy))
+    try:
+        url = _copy(desk, storage, task, index)
+    except (FetchFailed, StorageError, UrlForbidden) as error:
+        return _note_failure(desk, task, index, begun.attempts, error)
+    done = FileProgress(url=url, attempts=begun.attempts)
+    return desk.save(task, lifecycle.with_file(task, index, done, desk.clock.now(), desk.policy))
+
+
+def _copy(desk: Desk, storage: MediaStorage, task: Task, index: int) -> str:
+    with desk.source.open(task.original_urls[index]) as stream:
+        key = media_key(desk.key_prefix, task.task_type, task.task_id, index, stream.extension, task.created_at)
+        return storage.store(key, stream.content_type, _Renewing(desk, task, stream))
+
+
+def _note_failure(desk: Desk, task: Task, index: int, attempts: int, error: JimengTasksError) -> Task:
+    desk.metrics.count("transfer_failures", error=error.name)
+    task_log(task).warning("transfer failed", extra={"file": index, "attempt": attempts, "reason": str(error)})
+    noted = FileProgress(attempts=attempts, error=f"file {index}: {error.name}: {error}")
+    return desk.save(task, lifecycle.with_file(task, index, noted, desk.clock.now(), desk.policy))
+
+
+class _Renewing:
+    """A stream that keeps the task's lease alive while it is read, however long that takes."""
+
+    def __init__(self, desk: Desk, task: Task, stream: MediaStream) -> None:
+        self._read: Callable[[int], bytes] = stream.read
+        self._desk = desk
+        self._task = task
+        self._renew_at = desk.clock.now() + desk.policy.lease // 3
+
+    def read(self, size: int = -1) -> bytes:
+        now = self._desk.clock.now()
+        if now >= self._renew_at:
+            self._desk.save(self._task, lifecycle.renewed(self._task, now, self._desk.policy.lease))
+            self._renew_at = now + self._desk.policy.lease // 3
+        return self._read(size)

@@ -1,0 +1,30 @@
+"""Hourly housekeeping of the deployment, claimed in the database: a Lambda has no counter to keep."""
+
+from jimeng_tasks.domain.ports import Clock, TaskStore
+
+from .tally import Tally
+
+HOUSEKEEPING_INTERVAL = 3600  # seconds
+
+
+class Housekeeping:
+    """Deletes what has run out. The last attempt is remembered only to spare the database the question."""
+
+    def __init__(self, store: TaskStore, clock: Clock, task_retention: int) -> None:
+        self._store = store
+        self._clock = clock
+        self._task_retention = task_retention
+        self._ask_again_at = 0
+
+    def run_if_due(self, tally: Tally) -> None:
+        """Clean up if nobody of the deployment did within the hour.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        now = self._clock.now()
+        if now < self._ask_again_at:
+            return
+        if self._store.claim_housekeeping(now, HOUSEKEEPING_INTERVAL):
+            tally.add("cleaned", self._store.clean(now, self._task_retention))
+        self._ask_again_at = now + HOUSEKEEPING_INTERVAL
