@@ -1,9 +1,10 @@
 """What one service has to do at a moment, as the store sees it."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .task import TaskStatus
+from .task import ACTIVE, TaskStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,11 @@ class Workload:
     def startable(self, now: int) -> list[TaskRef]:
         """Pending tasks that may be touched now, first in first out."""
         return [ref for ref in self.pending if ref.next_poll_at <= now]
+
+    def per_status(self) -> dict[TaskStatus, int]:
+        """How many of these tasks are in each active status."""
+        counts = Counter(ref.status for ref in (*self.running, *self.pending))
+        return {status: counts[status] for status in ACTIVE}
 
     def oldest_wait(self, now: int) -> int:
         """How many seconds the first pending task in the queue has been ready to start; 0 when none is."""

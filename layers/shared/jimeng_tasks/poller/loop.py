@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jimeng_tasks import __version__
 from jimeng_tasks.domain.ports import IdSource
-from jimeng_tasks.domain.workload import Server
+from jimeng_tasks.domain.workload import Server, Workload
 from jimeng_tasks.exceptions import StoreUnavailable
 from jimeng_tasks.service.work.desk import Desk
 from jimeng_tasks.service.work.shift import Shift
@@ -68,10 +68,19 @@ class PollerLoop:
         return reason
 
     def _record(self, reason: str) -> None:
-        metrics, workload, server_id = self._desk.metrics, self._shift.workload, self._config.server_id
-        metrics.count("database_up", 0 if reason == "store_unavailable" else 1)
-        metrics.count("heartbeats", 0 if reason == "store_unavailable" else 1, server_id=server_id)
+        metrics, server_id = self._desk.metrics, self._config.server_id
+        is_up = reason != "store_unavailable"
+        metrics.count("database_up", is_up)
+        metrics.count("heartbeats", is_up, server_id=server_id)
+        if is_up:
+            self._record_workload(self._shift.workload)
+
+    def _record_workload(self, workload: Workload) -> None:
+        """Gauges of the last survey; its pending tasks are counted up to the service's capacity only."""
+        metrics, server_id = self._desk.metrics, self._config.server_id
         metrics.count("server_load", len(workload.running), server_id=server_id)
+        for status, number in workload.per_status().items():
+            metrics.count("tasks", number, server_id=server_id, status=status)
         metrics.seconds("oldest_pending_age", workload.oldest_wait(self._desk.clock.now()), server_id=server_id)
 
     def _run(self) -> str:
