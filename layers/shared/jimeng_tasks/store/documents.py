@@ -1,0 +1,173 @@
+"""Tasks, results and servers as MongoDB documents, both ways.
+
+Writing keeps the seed's names and types and leaves fields that are None out. Reading also takes what the Node service
+wrote: numbers as doubles, ``_id`` and ``__v``, and none of our own fields.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from jimeng_tasks.domain.task import (
+    FileProgress,
+    InternalParams,
+    Result,
+    ResultMetadata,
+    ResultStatus,
+    Strikes,
+    SubmitPhase,
+    Task,
+    TaskStatus,
+    TaskType,
+)
+from jimeng_tasks.domain.workload import Server, TaskRef
+
+type Document = dict[str, Any]
+
+_FIXED = frozenset({"task_id", "task_type", "server_id", "original_params", "created_at", "request_hash"})
+MUTABLE_FIELDS = tuple(spec.name for spec in fields(Task) if spec.name not in _FIXED)
+REF_FIELDS = ("task_id", "status", "next_poll_at", "slot")
+
+
+def to_document(record: Task | Result | Server) -> Document:
+    """The document of a record."""
+    document: Document = _plain(record)
+    return document
+
+
+def task_update(after: Task) -> Document:
+    """The update that writes every field that may change in a task's life."""
+    document = to_document(after)
+    present = {name: document[name] for name in MUTABLE_FIELDS if name in document}
+    absent = {name: "" for name in MUTABLE_FIELDS if name not in document}
+    return {"$set": present, "$unset": absent} if absent else {"$set": present}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        members = ((spec.name, getattr(value, spec.name)) for spec in fields(value))
+        return {name: _plain(member) for name, member in members if member is not None}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {key: _plain(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(member) for member in value]
+    return value
+
+
+def task_from(document: Mapping[str, Any]) -> Task:
+    """The task of a document."""
+    created_at = int(document["created_at"])
+    started_at = _whole(document, "started_at")
+    task_timeout = int(document["task_timeout"])
+    deadline_at = _whole(document, "deadline_at")
+    return Task(
+        task_id=document["task_id"],
+        task_type=TaskType(document["task_type"]),
+        server_id=document["server_id"],
+        original_params=document["original_params"],
+        internal_params=_internal_params(document["internal_params"]),
+        status=TaskStatus(document["status"]),
+        retry_count=_whole(document, "retry_count") or 0,
+        max_retries=int(document["max_retries"]),
+        next_poll_at=_whole(document, "next_poll_at"),
+        poll_interval=int(document["poll_interval"]),
+        task_timeout=task_timeout,
+        created_at=created_at,
+        updated_at=int(document["updated_at"]),
+        started_at=started_at,
+        completed_at=_whole(document, "completed_at"),
+        error_message=_text(document, "error_message"),
+        fail_code=_text(document, "fail_code"),
+        deadline_at=(started_at or created_at) + task_timeout if deadline_at is None else deadline_at,
+        request_hash=_text(document, "request_hash"),
+        claim_id=_text(document, "claim_id"),
+        slot=_whole(document, "slot"),
+        submit_phase=SubmitPhase(document["submit_phase"]) if document.get("submit_phase") else None,
+        strikes=_strikes(document.get("strikes")),
+        poll_count=_whole(document, "poll_count") or 0,
+        delivered_at=_whole(document, "delivered_at"),
+        partial_reason=_text(document, "partial_reason"),
+        original_urls=tuple(document.get("original_urls") or ()),
+        files=tuple(_file_progress(entry) for entry in document.get("files") or ()),
+        consumed_at=_whole(document, "consumed_at"),
+    )
+
+
+def ref_from(document: Mapping[str, Any]) -> TaskRef:
+    """The planning fields of a task; one of the Node service without a due time counts as due."""
+    return TaskRef(
+        task_id=document["task_id"],
+        status=TaskStatus(document["status"]),
+        next_poll_at=_whole(document, "next_poll_at") or 0,
+        slot=_whole(document, "slot"),
+    )
+
+
+def result_from(document: Mapping[str, Any]) -> Result:
+    """The result of a document."""
+    return Result(
+        task_id=document["task_id"],
+        task_type=TaskType(document["task_type"]),
+        server_id=document["server_id"],
+        status=ResultStatus(document["status"]),
+        original_urls=tuple(document.get("original_urls") or ()),
+        tos_urls=tuple(document.get("tos_urls") or ()),
+        metadata=_metadata(document.get("metadata") or {}),
+        created_at=int(document["created_at"]),
+        expires_at=int(document["expires_at"]),
+    )
+
+
+def server_from(document: Mapping[str, Any]) -> Server:
+    """The server of a document; one that the Node service wrote may have no more than its name."""
+    return Server(
+        server_id=document["server_id"],
+        status=_text(document, "status") or "unknown",
+        last_heartbeat_at=_whole(document, "last_heartbeat_at") or 0,
+        load=_whole(document, "load") or 0,
+        version=_text(document, "version") or "unknown",
+    )
+
+
+def _internal_params(document: Mapping[str, Any]) -> InternalParams:
+    return InternalParams(
+        refresh_token=document["refresh_token"],
+        component_id=_text(document, "component_id"),
+        history_id=_text(document, "history_id"),
+        mapped_model=_text(document, "mapped_model"),
+        submit_id=_text(document, "submit_id"),
+    )
+
+
+def _strikes(document: Mapping[str, Any] | None) -> Strikes | None:
+    if document is None:
+        return None
+    return Strikes(kind=document["kind"], count=int(document["count"]), since=int(document["since"]))
+
+
+def _file_progress(document: Mapping[str, Any]) -> FileProgress:
+    return FileProgress(url=_text(document, "url"), attempts=int(document["attempts"]), error=_text(document, "error"))
+
+
+def _metadata(document: Mapping[str, Any]) -> ResultMetadata:
+    return ResultMetadata(
+        generation_time=_whole(document, "generation_time"),
+        tos_upload_time=_whole(document, "tos_upload_time"),
+        total_files=_whole(document, "total_files") or 0,
+        successful_uploads=_whole(document, "successful_uploads") or 0,
+        tos_upload_errors=tuple(document.get("tos_upload_errors") or ()),
+        fail_reason=_text(document, "fail_reason"),
+    )
+
+
+def _whole(document: Mapping[str, Any], name: str) -> int | None:
+    value = document.get(name)
+    return None if value is None else int(value)
+
+
+def _text(document: Mapping[str, Any], name: str) -> str | None:
+    value = document.get(name)
+    return None if value is None else str(value)

@@ -1,0 +1,1 @@
+"""What a laptop needs and Lambda does not."""

@@ -1,0 +1,14 @@
+"""The store under test: every test of this folder runs on each implementation."""
+
+import pytest
+
+from jimeng_tasks.domain.ports import TaskStore
+from jimeng_tasks.store.memory import MemoryTaskStore
+
+
+@pytest.fixture(params=["memory", "mongo"])
+def store(request: pytest.FixtureRequest) -> TaskStore:
+    if request.param == "memory":
+        return MemoryTaskStore()
+    mongo_store: TaskStore = request.getfixturevalue("mongo_store")
+    return mongo_store
