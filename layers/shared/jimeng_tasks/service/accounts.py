@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from jimeng_tasks.domain.provider import Credits, Provider
-from jimeng_tasks.exceptions import LoginMissing, LoginRejected, ProviderError
+from jimeng_tasks.exceptions import LoginRejected, ProviderError, RequestError
 
 PARALLEL_ACCOUNTS = 8
 
@@ -38,7 +38,7 @@ class Accounts:
         try:
             self.provider.region(account)
             self.provider.credits(account)
-        except (LoginMissing, LoginRejected) as error:
+        except (RequestError, LoginRejected) as error:
             return TokenCheck(live=False, reason=str(error))
         except ProviderError as error:
             return TokenCheck(live=None, reason=str(error))

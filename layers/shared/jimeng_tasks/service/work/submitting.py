@@ -129,11 +129,14 @@ def look_up(desk: Desk, tasks: list[Task]) -> None:
 
 def _settle_unknown(desk: Desk, task: Task, found: Mapping[str, Progress]) -> None:
     submit_id = task.internal_params.submit_id
+    seen = found.get(submit_id or "")
     if submit_id is None:
         message = "the submission's outcome is unknown and it has no submit id to look up"
         desk.fail(task, TaskFailure(message, "submission_lost"))
-    elif submit_id in found:
-        _accept(desk, task, found[submit_id].history_id)
+    elif seen and seen.history_id:
+        _accept(desk, task, seen.history_id)
+    elif seen:
+        inconclusive(desk, task, OutcomeUnknown("Jimeng knows the submission but names no history id"))
     else:
         _absent(desk, task)
 

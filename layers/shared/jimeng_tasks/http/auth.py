@@ -1,0 +1,76 @@
+"""Who is calling: API keys of this service, and session tokens of the provider."""
+
+import hmac
+import re
+from typing import Annotated
+
+from fastapi import Depends, Request, Security
+from fastapi.openapi.models import HTTPBearer as BearerScheme
+from fastapi.security import APIKeyHeader
+from fastapi.security.base import SecurityBase
+
+from jimeng_tasks.exceptions import ApiKeyInvalid, LoginMissing
+
+from .services import Services
+
+HOW = "send Authorization: Bearer TOKEN[,TOKEN...] with session tokens of the site"
+
+_api_key = APIKeyHeader(
+    name="X-API-Key", scheme_name="ApiKey", description="Only when API_KEYS is set.", auto_error=False
+)
+
+
+async def require_api_key(services: Services, sent: Annotated[str | None, Security(_api_key)]) -> None:
+    """Refuse a request without a key when keys are set; every key is compared, in constant time.
+
+    Raises:
+        ApiKeyInvalid: no key, or none of ours.
+    """
+    keys = services.settings.api_keys
+    offered = (sent or "").strip().encode("latin-1", "replace")
+    matches = [hmac.compare_digest(offered, key.encode()) for key in keys]
+    if keys and not any(matches):
+        raise ApiKeyInvalid("X-API-Key is missing or none of the keys of this service")
+
+
+def bearer_tokens(header: str | None) -> tuple[str, ...]:
+    """The session tokens of an Authorization header; the scheme's case and spaces around tokens do not matter.
+
+    Raises:
+        LoginMissing: no header, another scheme, an empty token or the same one twice.
+    """
+    scheme, _, rest = (header or "").strip().partition(" ")
+    if not scheme:
+        raise LoginMissing(f"Authorization is missing: {HOW}")
+    if scheme.lower() != "bearer":
+        raise LoginMissing(f"Authorization has another scheme than Bearer: {HOW}")
+    tokens = [token.strip() for token in rest.split(",")]
+    for faulty, fault in (
+        (not all(tokens), "an empty token"),
+        (any(re.search(r"\s", token) for token in tokens), "a token with a space in it"),
+        (len(set(tokens)) < len(tokens), "the same token twice"),
+    ):
+        if faulty:
+            raise LoginMissing(f"Authorization holds {fault}: {HOW}")
+    return tuple(tokens)
+
+
+class _Bearer(SecurityBase):
+    """Reads the tokens and shows the scheme in the OpenAPI document."""
+
+    def __init__(self) -> None:
+        self.model = BearerScheme(description="Session tokens, separated by commas; us- hk- jp- sg- name a region.")
+        self.scheme_name = "SessionTokens"
+
+    async def __call__(self, request: Request) -> tuple[str, ...]:
+        return bearer_tokens(request.headers.get("Authorization"))
+
+
+async def _known_tokens(tokens: Annotated[tuple[str, ...], Security(_Bearer())], services: Services) -> tuple[str, ...]:
+    for token in tokens:
+        services.validator.region(token)
+    return tokens
+
+
+Tokens = Annotated[tuple[str, ...], Depends(_known_tokens)]
+ApiKey = Depends(require_api_key)

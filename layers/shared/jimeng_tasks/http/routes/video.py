@@ -1,0 +1,35 @@
+"""Routes for video tasks."""
+
+from fastapi import APIRouter
+
+from jimeng_tasks.domain.task import TaskType
+from jimeng_tasks.http.answers import QueryAnswer, SubmitAnswer
+from jimeng_tasks.http.auth import ApiKey, Tokens
+from jimeng_tasks.http.bodies import StrictRoute
+from jimeng_tasks.http.parameters import QUERY_BODY, AskedTask, IdempotencyKey, PostedTask
+from jimeng_tasks.http.reports import query_answer, submit_answer
+from jimeng_tasks.http.schemas import VideoGeneration
+from jimeng_tasks.http.services import Services
+
+router = APIRouter(prefix="/v1/video", tags=["video"], route_class=StrictRoute, dependencies=[ApiKey])
+
+
+@router.post("/generations", summary="Start a video task")
+def generate_video(
+    body: VideoGeneration, tokens: Tokens, services: Services, idempotency_key: IdempotencyKey = None
+) -> SubmitAnswer:
+    """Takes the order and answers with a ``task_id`` at once; ask /v1/video/query for the result."""
+    order = services.validator.video(body.wish(tokens, idempotency_key), services.source.check)
+    return submit_answer(services.submit(order), services.clock.now())
+
+
+@router.get("/query", summary="Ask for a video task")
+def query_video(task_id: AskedTask, services: Services) -> QueryAnswer:
+    """Always 200. The first answer that holds a finished result uses it up, unless a grace time is configured."""
+    return query_answer(services, TaskType.VIDEO, task_id)
+
+
+@router.post("/query", summary="Ask for a video task", openapi_extra=QUERY_BODY)
+def query_video_by_post(task_id: PostedTask, services: Services) -> QueryAnswer:
+    """The same as GET, with the id in a JSON body, a form or the query."""
+    return query_answer(services, TaskType.VIDEO, task_id)
