@@ -7,6 +7,7 @@
     ├── RequestError                 400 -2000 invalid_request       the caller's fault, nothing was written
     │   ├── LoginMissing             401 -2002 login_required
     │   ├── ApiKeyInvalid            401 -2002 api_key_invalid
+    │   ├── RegionUnknown            400 -2000 unknown_region        a token's prefix names no known region
     │   ├── NotFound                 404 -1002 not_found
     │   ├── MethodNotAllowed         405 -1002 method_not_allowed
     │   ├── TaskConflict             409 -2000 task_conflict
@@ -83,6 +84,12 @@ class ApiKeyInvalid(RequestError):
     http_status = 401
     code = -2002
     name = "api_key_invalid"
+
+
+class RegionUnknown(RequestError):
+    """A token has a region prefix that no known region has; the known ones are listed."""
+
+    name = "unknown_region"
 
 
 class NotFound(RequestError):

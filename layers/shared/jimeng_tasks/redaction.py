@@ -4,29 +4,39 @@ import re
 
 MASK = "***"
 
+# A name, perhaps quoted, and what separates it from its value; quotes may be escaped inside a JSON line.
+_NAMED = r"""((?<![A-Za-z])(?:{names})\\?["']?\s*[:=]\s*\\?["']?)"""
+_LINES = "|".join(("authorization", "proxy-authorization", "(?:set-)?cookie", "x-api-key", "api_?keys?"))
+_FIELDS = "|".join(
+    (
+        r"(?:\w+[_-])?token",
+        "session_?token",
+        r"session_?id(?:_ss)?",
+        r"s?uid_tt(?:_ss)?|sid_tt|sid_guard|odin_tt",
+        "access_?key(?:_?id)?",
+        "secret_?(?:access_?)?key",
+        "session_?key",
+        "password",
+        "sign",
+        r"x-(?:amz|tos)-(?:signature|credential|security-token)",
+    )
+)
+_QUERY = r"""((?:[?&]|\\u0026|&amp;)(?:x-amz-[\w-]+|x-tos-[\w-]+|x-signature|x-expires|signature|policy|auth_key)=)"""
+
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), replacement)
-    for pattern, replacement in (
+    (re.compile(pattern, re.IGNORECASE), rf"\1{MASK}")
+    for pattern in (
         # credentials in connection strings and proxies
-        (r"(\w[\w+.-]*://)[^/@\s\"']+@", rf"\1{MASK}@"),
-        # the Authorization header, however it is quoted
-        (r"(bearer\s+)[^\s\"',;}]+(?:,[^\s\"',;}]+)*", rf"\1{MASK}"),
-        (r"(AWS4-HMAC-SHA256\s+)[^\"'}]+", rf"\1{MASK}"),
-        # fields and cookies by name
-        (
-            r"((?:refresh_token|session_?token|sessionid(?:_ss)?|sid_tt|sid_guard|uid_tt(?:_ss)?|access_key(?:_id)?"
-            r"|secret_(?:access_)?key|x-api-key|api_keys?|authorization|cookie|password|session_?key)"
-            r"\\?[\"']?\s*[:=]\s*\\?[\"']?)(?!bearer\s)[^\s\"'\\,;&}]+",
-            rf"\1{MASK}",
-        ),
+        r"""(\w[\w+.-]*://)[^/@\s"']+(?=@)""",
+        # headers whose whole value is secret, up to a quote or the end of the line
+        _NAMED.format(names=_LINES) + r"""[^"'\\\r\n}]+""",
+        r"""((?:bearer|AWS4-HMAC-SHA256)\s+)[^"'\\\r\n;}]+""",
+        # fields, cookies and headers of one word
+        _NAMED.format(names=_FIELDS) + r"""[^\s"'\\,;&}]+""",
         # signed addresses
-        (
-            r"([?&](?:x-amz-[\w-]+|x-tos-[\w-]+|x-signature|x-expires|sign|signature|policy|token|auth_key)=)"
-            r"[^&\s\"'\\]+",
-            rf"\1{MASK}",
-        ),
+        _QUERY + r"""[^&\s"'\\]+""",
         # pictures inside texts
-        (r"(data:[\w.+-]+/[\w.+-]+;base64,)[A-Za-z0-9+/=_-]+", rf"\1{MASK}"),
+        r"""(data:[\w.+-]+/[\w.+-]+;base64,)[A-Za-z0-9+/=_-]+""",
     )
 )
 

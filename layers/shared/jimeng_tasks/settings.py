@@ -12,12 +12,20 @@ from urllib.parse import urlsplit
 from .exceptions import SettingsError
 
 SERVICE_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-BUCKET_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 def _text(raw: str) -> str:
     return raw
+
+
+def _matching(pattern: str, allowed: str) -> Callable[[str], str]:
+    def parse(raw: str) -> str:
+        if not re.fullmatch(pattern, raw, re.ASCII):
+            raise ValueError(f"must be {allowed}")
+        return raw
+
+    return parse
 
 
 def _flag(raw: str) -> bool:
@@ -55,14 +63,16 @@ def _mongodb_uri(raw: str) -> str:
     return raw
 
 
-def _service_id(raw: str) -> str:
-    if not SERVICE_ID_PATTERN.fullmatch(raw):
-        raise ValueError("must be 1 to 64 letters, digits, dashes or underscores and start with a letter or digit")
-    return raw
+_service_id = _matching(
+    SERVICE_ID_PATTERN.pattern, "1 to 64 letters, digits, dashes or underscores and start with a letter or digit"
+)
 
 
 def _names(raw: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in raw.split(",") if part.strip())
+    names = tuple(part.strip() for part in raw.split(",") if part.strip())
+    if not names:
+        raise ValueError("must hold at least one entry between its commas")
+    return names
 
 
 def _service_ids(raw: str) -> tuple[str, ...]:
@@ -78,18 +88,6 @@ def _log_level(raw: str) -> str:
     return raw.upper()
 
 
-def _bucket(raw: str) -> str:
-    if not BUCKET_PATTERN.fullmatch(raw):
-        raise ValueError("must be 3 to 63 of a-z, 0-9 and dash, with no dash at either end")
-    return raw
-
-
-def _version(raw: str) -> str:
-    if not re.fullmatch(r"[0-9A-Za-z.]{1,32}", raw):
-        raise ValueError("must be a version such as 8.4.0")
-    return raw
-
-
 def _base_path(raw: str) -> str:
     path = "/" + raw.strip("/")
     if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*/?", path):
@@ -98,9 +96,13 @@ def _base_path(raw: str) -> str:
 
 
 def _prefix(raw: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._/-]*", raw):
-        raise ValueError("must hold only letters, digits and . _ - /")
-    return raw.strip("/")
+    path = raw.strip("/")
+    if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", path, re.ASCII):
+        raise ValueError("must be a path of letters, digits and . _ - such as media/jimeng")
+    return path
+
+
+VERSION = _matching(r"[0-9A-Za-z.]{1,32}", "a version such as 8.4.0")
 
 
 def setting(default: Any, parse: Callable[[str], Any], *, secret: bool = False) -> Any:
@@ -128,23 +130,27 @@ class Settings:
 
     # MongoDB
     mongodb_uri: str = setting("", _mongodb_uri, secret=True)
-    mongodb_database: str = setting("jimeng_tasks", _text)
+    mongodb_database: str = setting(
+        "jimeng_tasks", _matching(r"[A-Za-z0-9_-]{1,63}", "1 to 63 letters, digits, dashes or underscores")
+    )
 
     # Jimeng
     jimeng_base_url: str = setting("", _url("http", "https"))
     jimeng_imagex_url: str = setting("", _url("http", "https"))
     jimeng_timeout: int = setting(45, _number(1, 120))
-    jimeng_appvr: str = setting("8.4.0", _version)
-    jimeng_da_version: str = setting("3.3.9", _version)
-    jimeng_web_version: str = setting("7.5.0", _version)
-    jimeng_draft_version: str = setting("3.3.9", _version)
+    jimeng_appvr: str = setting("8.4.0", VERSION)
+    jimeng_da_version: str = setting("3.3.9", VERSION)
+    jimeng_web_version: str = setting("7.5.0", VERSION)
+    jimeng_draft_version: str = setting("3.3.9", VERSION)
     jimeng_aid_cn: int = setting(513695, _number(1, 99_999_999))
     jimeng_aid_intl: int = setting(513641, _number(1, 99_999_999))
 
     # TOS object storage
     tos_endpoint_url: str = setting("", _url("http", "https"))
-    tos_region: str = setting("cn-beijing", _text)
-    tos_bucket: str = setting("", _bucket)
+    tos_region: str = setting("cn-beijing", _matching(r"[a-z0-9-]{1,32}", "a region such as cn-beijing"))
+    tos_bucket: str = setting(
+        "", _matching(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", "3 to 63 of a-z, 0-9 and dash, with no dash at either end")
+    )
     tos_access_key: str = setting("", _text, secret=True)
     tos_secret_key: str = setting("", _text, secret=True)
     tos_public_base_url: str = setting("", _url("http", "https"))
@@ -153,7 +159,9 @@ class Settings:
     # HTTP side
     api_keys: tuple[str, ...] = setting((), _names, secret=True)
     api_base_path: str = setting("", _base_path)
-    poller_function_prefix: str = setting("", _text)
+    poller_function_prefix: str = setting(
+        "", _matching(r"[A-Za-z0-9_-]{1,64}", "1 to 64 letters, digits, dashes or underscores")
+    )
     allow_private_urls: bool = setting(False, _flag)
 
     # Process
@@ -178,18 +186,14 @@ class Settings:
                 values[spec.name] = spec.metadata["parse"](raw)
             except ValueError as fault:
                 faults.append(f"{spec.name.upper()} {fault}")
+        settings = cls(**values)
+        faults += [fault for is_broken, fault in settings._rules() if is_broken]
         if faults:
             raise SettingsError("; ".join(faults))
-        settings = cls(**values)
-        settings._check_together()
         return settings
 
-    def _check_together(self) -> None:
-        faults = [fault for wrong, fault in self._rules() if wrong]
-        if faults:
-            raise SettingsError("; ".join(faults))
-
     def _rules(self) -> list[tuple[bool, str]]:
+        """What several variables must fulfil together: whether it is broken, and how to say so."""
         endpoint_host = urlsplit(self.tos_endpoint_url).hostname or ""
         is_volces = endpoint_host.endswith((".volces.com", ".ivolces.com", ".bytepluses.com"))
         return [
@@ -212,6 +216,10 @@ class Settings:
             (
                 is_volces and not endpoint_host.startswith("tos-s3-"),
                 "TOS_ENDPOINT_URL must be the S3-compatible endpoint, such as https://tos-s3-cn-beijing.volces.com",
+            ),
+            (
+                self.task_retention < self.result_expire_time,
+                "TASK_RETENTION must be at least RESULT_EXPIRE_TIME: a result needs its task to be found",
             ),
             (
                 bool(self.service_id and self.service_ids) and self.service_id not in self.service_ids,

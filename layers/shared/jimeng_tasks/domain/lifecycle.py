@@ -161,7 +161,9 @@ def delivered(task: Task, progress: Progress, reason: str | None, now: int, poli
     """The provider is done: its addresses are kept before anything is copied, and the claim goes on."""
     return replace(
         task,
-        internal_params=replace(task.internal_params, history_id=progress.history_id),
+        internal_params=replace(
+            task.internal_params, history_id=progress.history_id or task.internal_params.history_id
+        ),
         status=TaskStatus.POLLING,
         submit_phase=None,
         strikes=None,

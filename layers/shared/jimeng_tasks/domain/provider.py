@@ -81,7 +81,8 @@ class Provider(Protocol):
         """The region of an account.
 
         Raises:
-            LoginMissing: the token is malformed or has an unknown region prefix; the known ones are listed.
+            LoginMissing: the token is malformed.
+            RegionUnknown: it has an unknown region prefix; the known ones are listed.
         """
 
     def upload_reference(self, account: str, picture: Picture) -> str:
@@ -108,7 +109,10 @@ class Provider(Protocol):
         """Progress by history id, in one request; ids the provider does not show are missing."""
 
     def find(self, account: str, submit_ids: Sequence[str]) -> Mapping[str, Progress]:
-        """Progress by submit id, in one request; ids the provider does not know are missing."""
+        """Progress by submit id, in one request; ids the provider does not know are missing.
+
+        A job that is known but whose history id the provider does not name has an empty ``history_id``.
+        """
 
     def credits(self, account: str) -> Credits:
         """What the account can spend; also the dependable test of a token (`LoginRejected` when it is dead)."""
