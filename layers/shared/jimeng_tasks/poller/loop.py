@@ -102,10 +102,10 @@ class PollerLoop:
 
     def _loop(self) -> str:
         while self._may_begin():
-            self._shift.tick()
-            self._ticks += 1
             if not self._assignment.only:
                 self._housekeeping.run_if_due(self._desk.tally)
+            self._shift.tick()
+            self._ticks += 1
             if self._ticks == self._assignment.ticks:
                 return "ticks_done"
             if reason := self._wait():

@@ -4,7 +4,8 @@ Writing keeps the seed's names and types and leaves fields that are None out. Re
 wrote: numbers as doubles, ``_id`` and ``__v``, and none of our own fields.
 """
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -23,10 +24,27 @@ from jimeng_tasks.domain.task import (
 )
 from jimeng_tasks.domain.workload import Server, TaskRef
 
+logger = logging.getLogger(__name__)
+
 type Document = dict[str, Any]
 
 _FIXED = frozenset({"task_id", "task_type", "server_id", "original_params", "created_at", "request_hash"})
 MUTABLE_FIELDS = tuple(spec.name for spec in fields(Task) if spec.name not in _FIXED)
+DEFAULT_TIMEOUTS = {TaskType.IMAGE: 3600, TaskType.VIDEO: 86_400}
+STORED_TIMEOUT = {
+    "$ifNull": [
+        "$task_timeout",
+        {
+            "$cond": [
+                {"$eq": ["$task_type", "video"]},
+                DEFAULT_TIMEOUTS[TaskType.VIDEO],
+                DEFAULT_TIMEOUTS[TaskType.IMAGE],
+            ]
+        },
+    ]
+}
+DEFAULT_MAX_RETRIES = 3
+DEFAULT_POLL_INTERVAL = 10
 REF_FIELDS = ("task_id", "status", "next_poll_at", "slot")
 
 
@@ -57,26 +75,36 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def tasks_from(documents: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
+    """The tasks of documents; one that cannot be read is reported and left out, so that it harms no other."""
+    for document in documents:
+        try:
+            yield task_from(document)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            logger.error("task %s is malformed: %s", document.get("task_id"), type(error).__name__)
+
+
 def task_from(document: Mapping[str, Any]) -> Task:
-    """The task of a document."""
-    created_at = int(document["created_at"])
+    """The task of a document; what the seed requires and an older writer left out gets the seed's default."""
+    task_type = TaskType(document["task_type"])
+    created_at = _number(document, "created_at", 0)
     started_at = _whole(document, "started_at")
-    task_timeout = int(document["task_timeout"])
+    task_timeout = _number(document, "task_timeout", DEFAULT_TIMEOUTS[task_type])
     deadline_at = _whole(document, "deadline_at")
     return Task(
         task_id=document["task_id"],
-        task_type=TaskType(document["task_type"]),
+        task_type=task_type,
         server_id=document["server_id"],
-        original_params=document["original_params"],
-        internal_params=_internal_params(document["internal_params"]),
+        original_params=document.get("original_params") or {},
+        internal_params=_internal_params(document.get("internal_params") or {}),
         status=TaskStatus(document["status"]),
-        retry_count=_whole(document, "retry_count") or 0,
-        max_retries=int(document["max_retries"]),
+        retry_count=_number(document, "retry_count", 0),
+        max_retries=_number(document, "max_retries", DEFAULT_MAX_RETRIES),
         next_poll_at=_whole(document, "next_poll_at"),
-        poll_interval=int(document["poll_interval"]),
+        poll_interval=_number(document, "poll_interval", DEFAULT_POLL_INTERVAL),
         task_timeout=task_timeout,
         created_at=created_at,
-        updated_at=int(document["updated_at"]),
+        updated_at=_number(document, "updated_at", created_at),
         started_at=started_at,
         completed_at=_whole(document, "completed_at"),
         error_message=_text(document, "error_message"),
@@ -87,7 +115,7 @@ def task_from(document: Mapping[str, Any]) -> Task:
         slot=_whole(document, "slot"),
         submit_phase=SubmitPhase(document["submit_phase"]) if document.get("submit_phase") else None,
         strikes=_strikes(document.get("strikes")),
-        poll_count=_whole(document, "poll_count") or 0,
+        poll_count=_number(document, "poll_count", 0),
         delivered_at=_whole(document, "delivered_at"),
         partial_reason=_text(document, "partial_reason"),
         original_urls=tuple(document.get("original_urls") or ()),
@@ -101,7 +129,7 @@ def ref_from(document: Mapping[str, Any]) -> TaskRef:
     return TaskRef(
         task_id=document["task_id"],
         status=TaskStatus(document["status"]),
-        next_poll_at=_whole(document, "next_poll_at") or 0,
+        next_poll_at=_number(document, "next_poll_at", 0),
         slot=_whole(document, "slot"),
     )
 
@@ -126,15 +154,15 @@ def server_from(document: Mapping[str, Any]) -> Server:
     return Server(
         server_id=document["server_id"],
         status=_text(document, "status") or "unknown",
-        last_heartbeat_at=_whole(document, "last_heartbeat_at") or 0,
-        load=_whole(document, "load") or 0,
+        last_heartbeat_at=_number(document, "last_heartbeat_at", 0),
+        load=_number(document, "load", 0),
         version=_text(document, "version") or "unknown",
     )
 
 
 def _internal_params(document: Mapping[str, Any]) -> InternalParams:
     return InternalParams(
-        refresh_token=document["refresh_token"],
+        refresh_token=_text(document, "refresh_token") or "",
         component_id=_text(document, "component_id"),
         history_id=_text(document, "history_id"),
         mapped_model=_text(document, "mapped_model"),
@@ -156,8 +184,8 @@ def _metadata(document: Mapping[str, Any]) -> ResultMetadata:
     return ResultMetadata(
         generation_time=_whole(document, "generation_time"),
         tos_upload_time=_whole(document, "tos_upload_time"),
-        total_files=_whole(document, "total_files") or 0,
-        successful_uploads=_whole(document, "successful_uploads") or 0,
+        total_files=_number(document, "total_files", 0),
+        successful_uploads=_number(document, "successful_uploads", 0),
         tos_upload_errors=tuple(document.get("tos_upload_errors") or ()),
         fail_reason=_text(document, "fail_reason"),
     )
@@ -166,6 +194,11 @@ def _metadata(document: Mapping[str, Any]) -> ResultMetadata:
 def _whole(document: Mapping[str, Any], name: str) -> int | None:
     value = document.get(name)
     return None if value is None else int(value)
+
+
+def _number(document: Mapping[str, Any], name: str, default: int) -> int:
+    value = _whole(document, name)
+    return default if value is None else value
 
 
 def _text(document: Mapping[str, Any], name: str) -> str | None:

@@ -8,7 +8,10 @@ HOUSEKEEPING_INTERVAL = 3600  # seconds
 
 
 class Housekeeping:
-    """Deletes what has run out. The last attempt is remembered only to spare the database the question."""
+    """Deletes what has run out; before its first run in a process it makes sure that the store's indexes exist.
+
+    The last attempt is remembered only to spare the database the question.
+    """
 
     def __init__(self, store: TaskStore, clock: Clock, task_retention: int) -> None:
         self._store = store
@@ -25,6 +28,8 @@ class Housekeeping:
         now = self._clock.now()
         if now < self._ask_again_at:
             return
+        if not self._ask_again_at:
+            self._store.prepare()
         if self._store.claim_housekeeping(now, HOUSEKEEPING_INTERVAL):
             tally.add("cleaned", self._store.clean(now, self._task_retention))
         self._ask_again_at = now + HOUSEKEEPING_INTERVAL

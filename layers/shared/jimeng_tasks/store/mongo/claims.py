@@ -12,7 +12,7 @@ from pymongo.errors import BulkWriteError
 
 from jimeng_tasks.domain.task import ACTIVE, RUNNING, SubmitPhase, Task, TaskStatus
 from jimeng_tasks.domain.workload import TaskRef, Workload
-from jimeng_tasks.store.documents import REF_FIELDS, Document, ref_from, task_from
+from jimeng_tasks.store.documents import REF_FIELDS, STORED_TIMEOUT, Document, ref_from, tasks_from
 
 from .connection import Collections, store_call
 
@@ -79,7 +79,7 @@ class Claims(Collections):
             "submit_phase": SubmitPhase.PREPARING.value,
             "internal_params.submit_id": {"$ifNull": ["$internal_params.submit_id", self._new_id()]},
             "started_at": now,
-            "deadline_at": {"$add": [now, "$task_timeout"]},
+            "deadline_at": {"$add": [now, STORED_TIMEOUT]},
             "next_poll_at": now + lease,
             "updated_at": now,
         }
@@ -110,7 +110,7 @@ class Claims(Collections):
         begun = {"$ifNull": ["$started_at", "$created_at"]}
         counted_from = {"$cond": [is_pending, "$created_at", begun]}
         fields = {
-            "deadline_at": {"$add": [counted_from, "$task_timeout"]},
+            "deadline_at": {"$add": [counted_from, STORED_TIMEOUT]},
             "next_poll_at": {"$cond": [is_pending, "$created_at", now]},
         }
         unknown = {"task_id": {"$in": task_ids}, "status": {"$in": ACTIVE_NAMES}, "deadline_at": None}
@@ -126,7 +126,7 @@ class Claims(Collections):
 
     def _claimed(self, task_ids: list[str], claim_id: str) -> list[Task]:
         documents = self._tasks.find({"task_id": {"$in": task_ids}, "claim_id": claim_id})
-        tasks = {document["task_id"]: task_from(document) for document in documents}
+        tasks = {task.task_id: task for task in tasks_from(documents)}
         return [tasks[task_id] for task_id in task_ids if task_id in tasks]
 
 

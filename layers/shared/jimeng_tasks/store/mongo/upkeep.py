@@ -56,12 +56,22 @@ class Upkeep(Collections):
         return True
 
     def clean(self, now: int, task_retention: int) -> int:
-        """Delete expired results and old terminal tasks, at most 20,000 of each; returns how many."""
+        """Delete expired results and old terminal tasks, at most 20,000 of each; returns how many.
+
+        Also frees slots of tasks that ended without us: the Node service's time-outs know nothing of slots.
+        """
+        self._free_slots()
         expired = {"expires_at": {"$lt": now}}
         old = {"status": {"$in": TERMINAL_NAMES}, "updated_at": {"$lt": now - task_retention}}
         return self._delete(self._results, expired, ["expires_at"]) + self._delete(
             self._tasks, old, ["status", "updated_at"]
         )
+
+    @store_call
+    def _free_slots(self) -> None:
+        ended = {"slot": {"$exists": True}, "status": {"$in": TERMINAL_NAMES}}
+        unset = {"$unset": {"slot": "", "claim_id": "", "next_poll_at": ""}}
+        self._tasks.update_many(ended, unset, hint=[("server_id", 1), ("slot", 1)])
 
     def _delete(self, collection: Collection[Document], condition: Document, index: list[str]) -> int:
         deleted = 0
