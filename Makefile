@@ -3,13 +3,16 @@
 PYTHON := .venv/bin/python
 LAYER := layers/shared
 LOCK := $(PYTHON) -m uv pip compile -q --python-version 3.13 --generate-hashes --no-header
-LOCKED := $(LAYER)/requirements.txt requirements-dev.txt
+IMAGE_LOCK := tests/sam/image/requirements.txt
+LOCKED := $(LAYER)/requirements.txt requirements-dev.txt requirements-sam.txt $(IMAGE_LOCK)
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo test check lock indexes replay clean
+SAM_ENVIRON := PATH="$(CURDIR)/.venv/bin:$$PATH" SAM_CLI_TELEMETRY=0
+
+.PHONY: help install run demo replay indexes test check test-sam sam-install sam-build lock clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: ## Make .venv with Python 3.13 and the locked dependencies
 	@sh scripts/install
@@ -37,11 +40,22 @@ check: install ## Lint, formatting, types and import rules
 	$(PYTHON) -m mypy
 	PYTHONPATH=$(LAYER):. .venv/bin/lint-imports
 
+test-sam: sam-install ## Test the deployment in Lambda containers; starts Docker if none runs
+	$(PYTHON) -m pytest tests/sam -o timeout=1800 -o log_cli=true -o log_cli_level=INFO
+
+sam-install: install ## Make .venv-sam with the SAM CLI
+	@$(PYTHON) scripts/sam_install.py
+
+sam-build: sam-install ## Build the layer and the functions into .aws-sam
+	@$(SAM_ENVIRON) .venv-sam/bin/sam build
+
 lock: install ## Pin all dependencies anew, with hashes
 	$(LOCK) --python-platform x86_64-manylinux_2_28 pyproject.toml -o $(LAYER)/requirements.txt
 	$(LOCK) --universal pyproject.toml --group dev -c $(LAYER)/requirements.txt -o requirements-dev.txt
+	echo aws-sam-cli | $(LOCK) --universal - -o requirements-sam.txt
+	echo awslambdaric | $(LOCK) --python-platform x86_64-manylinux_2_28 - -o $(IMAGE_LOCK)
 	@if grep -nE '://|^ *--[a-z-]*(index|links|host)' $(LOCKED); then echo 'error: a lock file names an index' >&2; exit 1; fi
 
 clean: ## Remove everything that make has made
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis logs
+	rm -rf .venv .venv-sam .aws-sam .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

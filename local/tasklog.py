@@ -5,7 +5,7 @@ import traceback
 from datetime import datetime
 from pathlib import Path
 
-from jimeng_tasks.observability import SERVICE
+from jimeng_tasks.observability import LOGGER
 from jimeng_tasks.redaction import redact
 
 FILE = "task_polling.log"
@@ -34,4 +34,4 @@ def write_task_log(directory: Path) -> None:
     handler = logging.FileHandler(directory / FILE, encoding="utf-8")
     handler.setFormatter(LineFormatter())
     handler.addFilter(_is_news)
-    logging.getLogger(SERVICE).addHandler(handler)
+    logging.getLogger(LOGGER).addHandler(handler)

@@ -146,7 +146,9 @@ def busy_store(store: TaskStore) -> TaskStore:
     store.finish(good, ended(good, now=NOW + 40), result_of(good))
     [bad] = claim(store, new_task("bad"), slots=[2])
     store.finish(bad, ended(bad, TaskStatus.FAILED, now=NOW + 60), result_of(bad))
-    [ancient] = claim(store, new_task("ancient", server_id="s2", created_at=NOW - 2 * HOUR), slots=[1])
+    [ancient] = claim(
+        store, new_task("ancient", server_id="s2", created_at=NOW - 2 * HOUR), now=NOW - HOUR - 1, slots=[1]
+    )
     store.finish(ancient, ended(ancient, TaskStatus.FAILED, now=NOW - HOUR), result_of(ancient))
     store.submit(new_task("pending", created_at=NOW - 20))
     store.submit(new_task("retried", created_at=NOW - 30, next_poll_at=NOW + HOUR))

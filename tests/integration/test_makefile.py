@@ -12,7 +12,11 @@ import pytest
 from local.processes import ROOT
 
 TOOLS = ("sh", "make", "dirname", "cmp", "cp", "awk", "env")
-TARGETS = {"install", "run", "demo", "test", "check", "lock", "indexes", "replay", "clean", "help"}
+TARGETS = {"install", "run", "demo", "replay", "indexes", "test", "check", "test-sam", "sam-install", "sam-build"} | {
+    "lock",
+    "clean",
+    "help",
+}
 
 
 @pytest.fixture(scope="module")

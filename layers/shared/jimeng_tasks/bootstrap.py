@@ -12,6 +12,7 @@ from .domain.ports import Clock, Kick, MediaSource, MediaStorage, TaskStore
 from .domain.provider import Provider
 from .domain.task import Task, TaskType
 from .observability import EmfMetrics, configure_logging
+from .secrets import resolve
 from .service.accounts import Accounts
 from .service.monitor import TaskMonitor
 from .service.query import QueryTask
@@ -40,7 +41,7 @@ class Container:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.metrics = EmfMetrics()
+        self.metrics = EmfMetrics(settings.powertools_service_name)
         configure_logging(settings.log_level)
 
     # -- adapters
@@ -213,6 +214,11 @@ class SelfAdvancingContainer(Container):
         self.poller(task.server_id)({"task_ids": [task.task_id], "ticks": 1}, _Deadline(QUERY_SECONDS))
 
 
+def _settings() -> Settings:
+    """The settings of a Lambda function, whose secrets the environment only refers to."""
+    return Settings.from_environ(resolve(os.environ))
+
+
 def create_api(container: Container, *groups: str) -> "FastAPI":
     """The API with the named groups of routes, or with all of them."""
     from .http.app import create_app
@@ -228,7 +234,7 @@ def api_handler(group: str) -> Callable[[Any, Any], Any]:
     """
     from .http.handler import make_handler
 
-    settings = Settings.from_environ(os.environ)
+    settings = _settings()
     container = Container(settings) if settings.use_database_mode else SelfAdvancingContainer(settings)
     answer = make_handler(create_api(container, group), settings)
 
@@ -247,5 +253,5 @@ def poller_handler() -> "PollerHandler":
     Raises:
         SettingsError: the environment is wrong, or names no service.
     """
-    settings = Settings.from_environ(os.environ)
+    settings = _settings()
     return Container(settings).poller(settings.require_service_id())

@@ -11,27 +11,44 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from .redaction import redact
 
-SERVICE = "jimeng_tasks"
+LOGGER = "jimeng_tasks"
 NAMESPACE = "JimengTasks"
-METRICS_PER_BLOB = 100  # limit of the embedded metric format
+VALUES_PER_METRIC = 99  # the embedded metric format takes 100, Powertools warns before that
+MAX_FIELD = 4000  # characters of one field of a log line
 
 type Dimensions = tuple[tuple[str, str], ...]
 
 
 def _serialize(record: dict[str, Any]) -> str:
-    return redact(json.dumps(record, default=str, ensure_ascii=False))
+    return redact(json.dumps(_cut(record), default=str, ensure_ascii=False))
+
+
+def _cut(value: Any) -> Any:
+    """The value with every text in it cut to `MAX_FIELD`: a picture or a page of HTML has no place in a log."""
+    if isinstance(value, dict):
+        return {key: _cut(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cut(member) for member in value]
+    text = value if isinstance(value, str | int | float | None) else str(value)
+    if isinstance(text, str) and len(text) > MAX_FIELD:
+        return f"{text[:MAX_FIELD]}... ({len(text)} characters)"
+    return text
 
 
 def configure_logging(level: str) -> None:
     """Make every logger below ``jimeng_tasks`` write redacted JSON lines. Repeatable."""
-    Logger(service=SERVICE, level=level, json_serializer=_serialize, utc=True)
-    logging.getLogger(SERVICE).propagate = False
+    Logger(service=LOGGER, level=level, json_serializer=_serialize, utc=True)
+    logging.getLogger(LOGGER).propagate = False
 
 
 class EmfMetrics:
-    """Collects metrics of an invocation and writes them as embedded metric format, one blob per set of dimensions."""
+    """Collects metrics of an invocation and writes them as embedded metric format, one blob per set of dimensions.
 
-    def __init__(self) -> None:
+    ``service`` is a dimension of every metric.
+    """
+
+    def __init__(self, service: str) -> None:
+        self._service = service
         self._counts: defaultdict[Dimensions, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
         self._times: defaultdict[Dimensions, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         self._lock = Lock()
@@ -42,10 +59,10 @@ class EmfMetrics:
             self._counts[tuple(sorted(dimensions.items()))][name] += value
 
     def seconds(self, name: str, value: float, **dimensions: str) -> None:
-        """Record a duration in seconds; beyond 100 of one kind in an invocation the rest is left out."""
+        """Record a duration in seconds; beyond 99 of one kind in an invocation the rest is left out."""
         with self._lock:
             times = self._times[tuple(sorted(dimensions.items()))][name]
-            if len(times) < METRICS_PER_BLOB:
+            if len(times) < VALUES_PER_METRIC:
                 times.append(value)
 
     def flush(self) -> None:
@@ -58,7 +75,7 @@ class EmfMetrics:
             self._write(dimensions, counts.get(dimensions, {}), times.get(dimensions, {}))
 
     def _write(self, dimensions: Dimensions, counts: Any, times: Any) -> None:
-        blob = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
+        blob = EphemeralMetrics(namespace=NAMESPACE, service=self._service)
         for name, value in dimensions:
             blob.add_dimension(name, value)
         for name, value in counts.items():

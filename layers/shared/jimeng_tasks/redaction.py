@@ -9,7 +9,7 @@ _NAMED = r"""((?<![A-Za-z])(?:{names})\\?["']?\s*[:=]\s*\\?["']?)"""
 _LINES = "|".join(("authorization", "proxy-authorization", "(?:set-)?cookie", "x-api-key", "api_?keys?"))
 _FIELDS = "|".join(
     (
-        r"(?:\w+[_-])?token",
+        r"(?:\w{1,30}[_-])?token",
         "session_?token",
         r"session_?id(?:_ss)?",
         r"s?uid_tt(?:_ss)?|sid_tt|sid_guard|odin_tt",
@@ -27,7 +27,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), rf"\1{MASK}")
     for pattern in (
         # credentials in connection strings and proxies
-        r"""(\w[\w+.-]*://)[^/@\s"']+(?=@)""",
+        r"""(\b[a-z][a-z0-9+.-]{0,20}://)[^/@\s"']{1,500}(?=@)""",
         # headers whose whole value is secret, up to a quote or the end of the line
         _NAMED.format(names=_LINES) + r"""[^"'\\\r\n}]+""",
         r"""((?:bearer|AWS4-HMAC-SHA256)\s+)[^"'\\\r\n;}]+""",

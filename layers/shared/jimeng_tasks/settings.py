@@ -166,6 +166,9 @@ class Settings:
 
     # Process
     log_level: str = setting("INFO", _log_level)
+    powertools_service_name: str = setting(
+        "jimeng_tasks", _matching(r"[\w.-]{1,128}", "1 to 128 letters, digits or . _ -")
+    )
     port: int = setting(8000, _number(1, 65_535))
 
     @classmethod

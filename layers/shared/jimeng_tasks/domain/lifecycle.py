@@ -100,16 +100,23 @@ def requeued(task: Task, error: ProviderError, now: int, delay: int) -> Task | N
 
 
 def resubmitting(task: Task, now: int) -> Task | None:
-    """Submit again under the same submit id, since it proved absent; None when the retries are used up."""
+    """Due at once to be submitted again under the same submit id, since it proved absent; None when the retries are
+    used up."""
     if task.retry_count >= task.max_retries:
         return None
     return replace(
-        task, retry_count=task.retry_count + 1, submit_phase=SubmitPhase.PREPARING, strikes=None, updated_at=now
+        task,
+        retry_count=task.retry_count + 1,
+        submit_phase=SubmitPhase.PREPARING,
+        strikes=None,
+        claim_id=None,
+        next_poll_at=now,
+        updated_at=now,
     )
 
 
 def released(task: Task, now: int) -> Task:
-    """Give back a claim on which nothing was begun."""
+    """Give back a claim on which nothing was begun; a pending task gets its place in the queue again."""
     if task.status is TaskStatus.PROCESSING and task.submit_phase is SubmitPhase.PREPARING:
         return replace(
             task,
@@ -119,7 +126,7 @@ def released(task: Task, now: int) -> Task:
             submit_phase=None,
             claim_id=None,
             deadline_at=task.created_at + task.task_timeout,
-            next_poll_at=now,
+            next_poll_at=task.created_at,
             updated_at=now,
         )
     return replace(task, claim_id=None, next_poll_at=now, updated_at=now)

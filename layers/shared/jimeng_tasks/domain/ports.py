@@ -49,7 +49,7 @@ class TaskStore(Protocol):
     def survey(self, server_id: str, pending_limit: int, task_ids: Collection[str] | None = None) -> Workload:
         """All running tasks of a service and its oldest ``pending_limit`` pending ones.
 
-        With ``task_ids``, only those among them.
+        With ``task_ids``, of the pending ones only those; the running ones hold slots, whoever asks.
         """
 
     def claim_pending(
@@ -59,7 +59,7 @@ class TaskStore(Protocol):
 
         Sets ``claim_id``, ``slot``, ``started_at``, ``deadline_at``, ``submit_phase`` PREPARING, a fresh
         ``internal_params.submit_id`` if it has none, and ``next_poll_at`` = ``now + lease``. A task or a slot that
-        another poller was quicker to take is left out.
+        another poller was quicker to take is left out, and so is a task past its deadline.
         """
 
     def claim_due(self, refs: Sequence[TaskRef], now: int, lease: int) -> list[Task]:

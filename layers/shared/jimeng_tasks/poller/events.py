@@ -41,9 +41,9 @@ def parse(event: Any) -> Assignment:
 
 
 def _task_ids(event: Mapping[str, Any]) -> tuple[str, ...] | None:
-    task_ids = event.get("task_ids")
-    if task_ids is None:
+    if "task_ids" not in event:
         return None
+    task_ids = event["task_ids"]
     if not isinstance(task_ids, list) or not task_ids or not all(isinstance(item, str) for item in task_ids):
         raise RequestError("task_ids must be a list of at least one task id")
     return tuple(task_ids)

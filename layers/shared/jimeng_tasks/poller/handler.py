@@ -63,11 +63,13 @@ class PollerHandler:
             self.new_id,
         )
         stop_reason = loop.run()
+        duration = time.monotonic() - started
+        desk.metrics.seconds("poller_time", duration, server_id=self.config.server_id)
         summary = {
             "server_id": self.config.server_id,
             **desk.tally.snapshot(),
             "stop_reason": stop_reason,
-            "duration_ms": round((time.monotonic() - started) * 1000),
+            "duration_ms": round(duration * 1000),
         }
         logger.info("poller finished", extra=summary)
         return summary

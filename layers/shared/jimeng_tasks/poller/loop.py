@@ -63,7 +63,7 @@ class PollerLoop:
             except StoreUnavailable as error:
                 logger.error("the store is not available, the next invocation carries on: %s", error)
                 reason = "store_unavailable"
-            self._drain()
+                self._drain()
         self._record(reason)
         return reason
 
@@ -72,7 +72,7 @@ class PollerLoop:
         is_up = reason != "store_unavailable"
         metrics.count("database_up", is_up)
         metrics.count("heartbeats", is_up, server_id=server_id)
-        if is_up:
+        if is_up and not self._assignment.only:
             self._record_workload(self._shift.workload)
 
     def _record_workload(self, workload: Workload) -> None:
@@ -86,6 +86,7 @@ class PollerLoop:
     def _run(self) -> str:
         if self._assignment.only:
             return self._loop()
+        self._shift.survey()
         if not self._heartbeat():
             return self._help_out()
         try:
@@ -96,23 +97,34 @@ class PollerLoop:
     def _help_out(self) -> str:
         """Another loop runs this service: a kick only starts what is pending, at once, and leaves the rest to it."""
         if self._assignment.is_kick:
-            self._shift.survey()
             self._shift.start_pending()
+            self._drain()
         return "service_held"
 
     def _loop(self) -> str:
-        while self._may_begin():
-            if not self._assignment.only:
-                self._housekeeping.run_if_due(self._desk.tally)
-            self._shift.tick()
-            self._ticks += 1
-            if self._ticks == self._assignment.ticks:
-                return "ticks_done"
-            if reason := self._wait():
-                return reason
-            if not self._assignment.only and not self._heartbeat():
-                return "service_taken"
-        return "out_of_time"
+        """Tick until there is a reason to stop; what has begun is then let come to its end."""
+        reason = None
+        while reason is None and self._may_begin():
+            reason = self._turn()
+        self._drain()
+        return reason or "out_of_time"
+
+    def _turn(self) -> str | None:
+        """One tick and the wait after it; returns a reason to stop."""
+        if self._assignment.only:
+            self._shift.survey()
+        else:
+            self._housekeeping.run_if_due(self._desk.tally)
+        self._shift.tick()
+        self._ticks += 1
+        if self._ticks == self._assignment.ticks:
+            return "ticks_done"
+        if reason := self._wait():
+            return reason
+        if self._assignment.only:
+            return None
+        self._shift.survey()
+        return None if self._heartbeat() else "service_taken"
 
     def _wait(self) -> str | None:
         """Wait for work or time; returns a reason to stop when there is nothing to wait for."""

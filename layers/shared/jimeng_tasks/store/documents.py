@@ -31,21 +31,25 @@ type Document = dict[str, Any]
 _FIXED = frozenset({"task_id", "task_type", "server_id", "original_params", "created_at", "request_hash"})
 MUTABLE_FIELDS = tuple(spec.name for spec in fields(Task) if spec.name not in _FIXED)
 DEFAULT_TIMEOUTS = {TaskType.IMAGE: 3600, TaskType.VIDEO: 86_400}
-STORED_TIMEOUT = {
-    "$ifNull": [
-        "$task_timeout",
-        {
-            "$cond": [
-                {"$eq": ["$task_type", "video"]},
-                DEFAULT_TIMEOUTS[TaskType.VIDEO],
-                DEFAULT_TIMEOUTS[TaskType.IMAGE],
-            ]
-        },
-    ]
-}
 DEFAULT_MAX_RETRIES = 3
 DEFAULT_POLL_INTERVAL = 10
 REF_FIELDS = ("task_id", "status", "next_poll_at", "slot")
+
+
+def stored_number(name: str, default: Any) -> Document:
+    """A number of the stored document inside an update, or the default where there is none."""
+    return {"$convert": {"input": f"${name}", "to": "long", "onError": default, "onNull": default}}
+
+
+STORED_TIMEOUT = stored_number(
+    "task_timeout",
+    {
+        "$cond": [
+            {"$eq": ["$task_type", "video"]},
+            *(DEFAULT_TIMEOUTS[kind] for kind in (TaskType.VIDEO, TaskType.IMAGE)),
+        ]
+    },
+)
 
 
 def to_document(record: Task | Result | Server) -> Document:

@@ -102,8 +102,8 @@ class MemoryTaskStore(TaskStore):
     def survey(self, server_id: str, pending_limit: int, task_ids: Collection[str] | None = None) -> Workload:
         """Running tasks of a service and its oldest pending ones."""
         with self._lock:
-            mine = [task for task in self._chosen(task_ids) if task.server_id == server_id]
-            pending = [task for task in mine if task.status is TaskStatus.PENDING]
+            mine = [task for task in self._chosen(None) if task.server_id == server_id]
+            pending = [task for task in mine if task.status is TaskStatus.PENDING and _is_among(task, task_ids)]
             pending.sort(key=lambda task: (task.next_poll_at or 0, self._arrivals[task.task_id]))
             return Workload(
                 running=tuple(_ref(task) for task in mine if task.status in RUNNING),
@@ -119,8 +119,7 @@ class MemoryTaskStore(TaskStore):
             claimed = []
             for ref, slot in zip(refs, slots, strict=False):
                 task = self.get(ref.task_id)
-                startable = task is not None and task.server_id == server_id and task.status is TaskStatus.PENDING
-                if task and startable and _is_due(task, now) and slot not in self._slots(server_id):
+                if task and _is_startable(task, server_id, now) and slot not in self._slots(server_id):
                     claimed.append(self._keep(self._started(task, claim_id, slot, now, lease)))
             return claimed
 
@@ -259,7 +258,7 @@ class MemoryTaskStore(TaskStore):
 
     def _chosen(self, task_ids: Collection[str] | None) -> list[Task]:
         tasks = (task for cache in self._caches.values() for task in cache.tasks.values())
-        return [task for task in tasks if task_ids is None or task.task_id in task_ids]
+        return [task for task in tasks if _is_among(task, task_ids)]
 
     def _slots(self, server_id: str) -> set[int | None]:
         return {task.slot for task in self._chosen(None) if task.server_id == server_id}
@@ -271,6 +270,15 @@ class MemoryTaskStore(TaskStore):
 
 def _ref(task: Task) -> TaskRef:
     return TaskRef(task_id=task.task_id, status=task.status, next_poll_at=task.next_poll_at or 0, slot=task.slot)
+
+
+def _is_among(task: Task, task_ids: Collection[str] | None) -> bool:
+    return task_ids is None or task.task_id in task_ids
+
+
+def _is_startable(task: Task, server_id: str, now: int) -> bool:
+    is_queued = task.server_id == server_id and task.status is TaskStatus.PENDING
+    return is_queued and _is_due(task, now) and task.deadline_at > now
 
 
 def _is_due(task: Task, now: int) -> bool:

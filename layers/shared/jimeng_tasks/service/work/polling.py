@@ -16,6 +16,7 @@ def poll(desk: Desk, tasks: list[Task]) -> list[Task]:
     """Look at ``polling`` tasks of one account; returns those that are delivered, still claimed, ready to transfer."""
     history_ids = list({_history_id(task): None for task in tasks if _history_id(task)})
     desk.tally.add("polled", len(tasks))
+    desk.metrics.count("polls", len(tasks))
     try:
         progress = desk.provider.poll(tasks[0].account, history_ids) if history_ids else {}
     except ProviderError as error:

@@ -10,6 +10,7 @@ from typing import Self
 from jimeng_tasks.domain import lifecycle
 from jimeng_tasks.domain.task import Task, TaskStatus
 from jimeng_tasks.domain.workload import Workload
+from jimeng_tasks.exceptions import ClaimLost, StoreUnavailable
 
 from .desk import Desk
 from .polling import poll
@@ -21,14 +22,14 @@ REQUEST_THREADS = 16
 TRANSFER_THREADS = 4  # each holds one part of a file in memory
 POLL_BATCH = 100  # ids in one request
 CLAIM_BATCH = 1000
-SWEEP_BATCH = 50
+SWEEP_BATCH = 200
 
 
 class Shift:
     """The work of one invocation for one service.
 
     ``may_begin`` turns false when too little time is left: claimed tasks whose work has not begun are then given back.
-    ``only`` restricts everything to those task ids.
+    ``only`` restricts everything to those task ids. Call `survey` before each `tick`.
     """
 
     def __init__(
@@ -47,25 +48,29 @@ class Shift:
         self._only = only
         self._requests = ThreadPoolExecutor(REQUEST_THREADS, thread_name_prefix="request")
         self._transfers = ThreadPoolExecutor(TRANSFER_THREADS, thread_name_prefix="transfer")
-        self._jobs: set[Future[None]] = set()
+        self._jobs: dict[Future[None], list[Task]] = {}
         self._lock = Lock()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Give back what still waits for a thread; what has begun goes on as long as the process lives."""
+        waiting = [task for job, tasks in self._jobs.items() if job.cancel() for task in tasks]
+        if waiting:
+            with self.desk.guarding(waiting[0]):
+                self._release(waiting)
         for pool in (self._requests, self._transfers):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def tick(self) -> None:
-        """Sweep, then claim and begin everything that is due now.
+        """Sweep, then claim and begin everything that is due by the last survey.
 
         Raises:
             StoreUnavailable: the store does not answer; what was claimed is taken up again when its lease ends.
         """
         self.desk.tally.add("ticks")
         self._sweep()
-        self.survey()
         self.start_pending()
         self._advance_running()
 
@@ -86,7 +91,7 @@ class Shift:
     def jobs(self) -> set[Future[None]]:
         """Work that has begun or waits for a thread."""
         with self._lock:
-            self._jobs = {job for job in self._jobs if not job.done()}
+            self._jobs = {job: tasks for job, tasks in self._jobs.items() if not job.done()}
             return set(self._jobs)
 
     def _sweep(self) -> None:
@@ -95,10 +100,11 @@ class Shift:
         self._each(self._requests, self._look_last, overdue)
 
     def _advance_running(self) -> None:
-        due = self.workload.due(self.desk.clock.now())[:CLAIM_BATCH]
+        now = self.desk.clock.now()
+        due = [ref for ref in self.workload.due(now) if self._only is None or ref.task_id in self._only]
         if not due:
             return
-        claimed = self.desk.store.claim_due(due, self.desk.clock.now(), self.desk.policy.lease)
+        claimed = self.desk.store.claim_due(due[:CLAIM_BATCH], now, self.desk.policy.lease)
         self._note(claimed)
         self._each(self._requests, submit, (task for task in claimed if _needs_submit(task)))
         self._per_account(look_up, (task for task in claimed if _needs_look_up(task)))
@@ -128,19 +134,35 @@ class Shift:
 
     def _dispatch(self, pool: ThreadPoolExecutor, step: Callable[[Desk, list[Task]], None], tasks: list[Task]) -> None:
         with self._lock:
-            self._jobs.add(pool.submit(self._begin, step, tasks))
+            self._jobs[pool.submit(self._begin, step, tasks)] = tasks
 
     def _begin(self, step: Callable[[Desk, list[Task]], None], tasks: list[Task]) -> None:
         """Run a step unless time is short or the lease ran out while the tasks waited for a thread."""
         with self.desk.guarding(tasks[0]):
             if not self._may_begin():
-                now = self.desk.clock.now()
-                self.desk.lost(self.desk.store.save_many([(task, lifecycle.released(task, now)) for task in tasks]))
+                self._release(tasks)
                 return
             held = [task for task in tasks if self.desk.holds(task)]
             self.desk.lost(len(tasks) - len(held))
-            if held:
-                step(self.desk, held)
+            self._run(step, held)
+
+    def _run(self, step: Callable[[Desk, list[Task]], None], tasks: list[Task]) -> None:
+        """A batch that breaks is taken apart, so that only the task that breaks it suffers."""
+        try:
+            if tasks:
+                step(self.desk, tasks)
+        except (ClaimLost, StoreUnavailable):
+            raise
+        except Exception:
+            if len(tasks) == 1:
+                raise
+            for task in tasks:
+                with self.desk.guarding(task):
+                    step(self.desk, [task])
+
+    def _release(self, tasks: list[Task]) -> None:
+        now = self.desk.clock.now()
+        self.desk.lost(self.desk.store.save_many([(task, lifecycle.released(task, now)) for task in tasks]))
 
 
 def _singly(step: Callable[[Desk, Task], None]) -> Callable[[Desk, list[Task]], None]:

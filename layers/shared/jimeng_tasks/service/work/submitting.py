@@ -40,7 +40,10 @@ def submit(desk: Desk, task: Task) -> None:
     except FetchFailed as error:
         desk.fail(task, TaskFailure(str(error), error.name))
     except OutcomeUnknown as error:
-        _leave_for_lookup(desk, task, error)
+        if is_unsent(task):
+            _requeue(desk, task, error)
+        else:
+            _leave_for_lookup(desk, task, error)
     else:
         _accept(desk, task, history_id)
 
@@ -94,7 +97,7 @@ def _accept(desk: Desk, task: Task, history_id: str) -> None:
     task_log(task).info("task submitted", extra={"history_id": history_id})
 
 
-def _requeue(desk: Desk, task: Task, error: SurelyNotAccepted) -> None:
+def _requeue(desk: Desk, task: Task, error: SurelyNotAccepted | OutcomeUnknown) -> None:
     desk.metrics.count("provider_errors", error=error.name)
     delay = desk.backoff(task.retry_count + 1, desk.policy.retry_delay)
     after = lifecycle.requeued(task, error, desk.clock.now(), max(delay, error.retry_after or 0))
@@ -153,9 +156,9 @@ def _absent(desk: Desk, task: Task) -> None:
         message = "the submission never reached Jimeng, and its retries are used up"
         desk.fail(task, TaskFailure(message, "submission_lost"))
         return
+    desk.save(task, again)
     desk.tally.add("retried")
-    task_log(task).warning("submission proved absent, submitting again under the same submit id")
-    submit(desk, desk.save(task, lifecycle.renewed(again, now, desk.policy.lease)))
+    task_log(task).warning("submission proved absent, it will be made again under the same submit id")
 
 
 def inconclusive(desk: Desk, task: Task, error: ProviderError) -> None:

@@ -4,7 +4,7 @@ from jimeng_tasks.domain.provider import Progress, ProgressState
 from jimeng_tasks.domain.task import Task, TaskStatus
 from jimeng_tasks.exceptions import ProviderError
 
-from .desk import Desk
+from .desk import Desk, task_log
 from .polling import deliver
 
 
@@ -44,4 +44,8 @@ def _last_look(desk: Desk, task: Task) -> Progress | None:
             return desk.provider.find(task.account, [submit_id]).get(submit_id)
     except ProviderError as error:
         desk.metrics.count("provider_errors", error=error.name)
+    except Exception:
+        # Whatever it is, it must not keep the task, and its slot, past the deadline for ever.
+        desk.metrics.count("poller_errors")
+        task_log(task).exception("the last look at an overdue task failed")
     return None

@@ -5,6 +5,7 @@ from jimeng_tasks.domain.ports import Clock, TaskStore
 from .tally import Tally
 
 HOUSEKEEPING_INTERVAL = 3600  # seconds
+ASK_AGAIN = 600  # seconds after somebody else had cleaned up
 
 
 class Housekeeping:
@@ -30,6 +31,7 @@ class Housekeeping:
             return
         if not self._ask_again_at:
             self._store.prepare()
+        self._ask_again_at = now + ASK_AGAIN
         if self._store.claim_housekeeping(now, HOUSEKEEPING_INTERVAL):
             tally.add("cleaned", self._store.clean(now, self._task_retention))
-        self._ask_again_at = now + HOUSEKEEPING_INTERVAL
+            self._ask_again_at = now + HOUSEKEEPING_INTERVAL

@@ -12,7 +12,7 @@ from pymongo.errors import BulkWriteError
 
 from jimeng_tasks.domain.task import ACTIVE, RUNNING, SubmitPhase, Task, TaskStatus
 from jimeng_tasks.domain.workload import TaskRef, Workload
-from jimeng_tasks.store.documents import REF_FIELDS, STORED_TIMEOUT, Document, ref_from, tasks_from
+from jimeng_tasks.store.documents import REF_FIELDS, STORED_TIMEOUT, Document, ref_from, stored_number, tasks_from
 
 from .connection import Collections, store_call
 
@@ -28,16 +28,15 @@ class Claims(Collections):
     @store_call
     def survey(self, server_id: str, pending_limit: int, task_ids: Collection[str] | None = None) -> Workload:
         """Running tasks of a service and its oldest pending ones, in one command."""
-        chosen = _among(task_ids)
         fields = dict.fromkeys(REF_FIELDS, 1)
         pending = [
-            {"$match": {"server_id": server_id, "status": PENDING_NAME, **chosen}},
+            {"$match": {"server_id": server_id, "status": PENDING_NAME, **_among(task_ids)}},
             {"$sort": {"next_poll_at": 1}},
             {"$limit": pending_limit},
             {"$project": fields},
         ]
         pipeline: list[Document] = [
-            {"$match": {"server_id": server_id, "status": {"$in": RUNNING_NAMES}, **chosen}},
+            {"$match": {"server_id": server_id, "status": {"$in": RUNNING_NAMES}}},
             {"$project": fields},
         ]
         if pending_limit:
@@ -55,11 +54,14 @@ class Claims(Collections):
         """Move due pending tasks to ``processing``, each on a slot that the unique index lets nobody else have."""
         claim_id = self._new_id()
         claimed = list(zip(refs, slots, strict=False))
+        startable = {
+            "server_id": server_id,
+            "status": PENDING_NAME,
+            "next_poll_at": {"$lte": now},
+            "deadline_at": {"$not": {"$lte": now}},
+        }
         updates = [
-            UpdateOne(
-                {"task_id": ref.task_id, "server_id": server_id, "status": PENDING_NAME, "next_poll_at": {"$lte": now}},
-                [{"$set": self._start(claim_id, slot, now, lease)}],
-            )
+            UpdateOne({"task_id": ref.task_id, **startable}, [{"$set": self._start(claim_id, slot, now, lease)}])
             for ref, slot in claimed
         ]
         if not updates:
@@ -107,11 +109,11 @@ class Claims(Collections):
         if not task_ids:
             return
         is_pending = {"$eq": ["$status", PENDING_NAME]}
-        begun = {"$ifNull": ["$started_at", "$created_at"]}
-        counted_from = {"$cond": [is_pending, "$created_at", begun]}
+        created_at = stored_number("created_at", now)
+        counted_from = {"$cond": [is_pending, created_at, stored_number("started_at", created_at)]}
         fields = {
             "deadline_at": {"$add": [counted_from, STORED_TIMEOUT]},
-            "next_poll_at": {"$cond": [is_pending, "$created_at", now]},
+            "next_poll_at": {"$cond": [is_pending, created_at, now]},
         }
         unknown = {"task_id": {"$in": task_ids}, "status": {"$in": ACTIVE_NAMES}, "deadline_at": None}
         self._tasks.update_many(unknown, [{"$set": fields}])
