@@ -2,7 +2,6 @@
 
 import logging
 import zlib
-from collections.abc import Iterator
 from dataclasses import replace
 from uuid import uuid4
 
@@ -25,34 +24,12 @@ from tests.integration.jimeng_jobs import (
     VIDEO,
     account_of,
     generated,
-    make_client,
     picture,
     submit,
 )
-from tests.integration.simulator_site import Json, Site, serving
+from tests.integration.simulator_site import Json, Site
 
 REGIONS = ("cn", "us", "hk", "jp", "sg")
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with serving() as address:
-        yield address
-
-
-@pytest.fixture
-def web(address: str) -> JimengWeb:
-    return make_client(address)
-
-
-@pytest.fixture
-def token() -> str:
-    return f"t{uuid4().hex}"
-
-
-@pytest.fixture
-def site(address: str, token: str) -> Site:
-    return Site(address, token)
 
 
 # -- every kind of job, in every region

@@ -1,6 +1,6 @@
 """Outcomes of the paid call, against the simulated Jimeng: accepted, refused, or nobody knows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
@@ -20,28 +20,7 @@ from jimeng_tasks.exceptions import (
 )
 from jimeng_tasks.jimeng import JimengWeb
 from tests.integration.jimeng_jobs import SUCCEEDED, finished, make_client, picture, submit
-from tests.integration.simulator_site import Site, serving
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with serving() as address:
-        yield address
-
-
-@pytest.fixture
-def web(address: str) -> JimengWeb:
-    return make_client(address)
-
-
-@pytest.fixture
-def token() -> str:
-    return f"t{uuid4().hex}"
-
-
-@pytest.fixture
-def site(address: str, token: str) -> Site:
-    return Site(address, token)
+from tests.integration.simulator_site import Site
 
 
 @pytest.mark.parametrize(

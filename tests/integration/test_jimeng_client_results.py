@@ -1,8 +1,5 @@
 """Polling against the simulated Jimeng: a job's life, failures, and every place of its media."""
 
-from collections.abc import Iterator
-from uuid import uuid4
-
 import pytest
 import requests
 
@@ -17,29 +14,8 @@ from jimeng_tasks.exceptions import (
     ServerRefused,
 )
 from jimeng_tasks.jimeng import JimengWeb
-from tests.integration.jimeng_jobs import FAILED, IMAGE, SUCCEEDED, VIDEO, finished, generated, make_client, submit
-from tests.integration.simulator_site import Site, serving
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with serving() as address:
-        yield address
-
-
-@pytest.fixture
-def web(address: str) -> JimengWeb:
-    return make_client(address)
-
-
-@pytest.fixture
-def token() -> str:
-    return f"t{uuid4().hex}"
-
-
-@pytest.fixture
-def site(address: str, token: str) -> Site:
-    return Site(address, token)
+from tests.integration.jimeng_jobs import FAILED, IMAGE, SUCCEEDED, VIDEO, finished, generated, submit
+from tests.integration.simulator_site import Site
 
 
 def stepped(web: JimengWeb, token: str, directive: str, kind: TaskType = IMAGE) -> list[tuple[str, int] | None]:

@@ -4,42 +4,16 @@ What a test on one machine cannot show is a fetch that succeeds under the guard:
 """
 
 import base64
-import io
-from collections.abc import Iterator
 
 import pytest
-from PIL import Image
 
-from jimeng_tasks.domain.catalog import ReferenceLimits
 from jimeng_tasks.exceptions import FetchFailed, TooLarge, UnsupportedMedia, UrlForbidden
 from jimeng_tasks.media.source import GuardedSource
+from tests.integration.media_cases import LIMITS, MEBIBYTE, SIGNED, png
 from tests.integration.rogue_server import Behaviour, RogueServer, answer, redirect, trickle
 
-LIMITS = ReferenceLimits(
-    formats=frozenset({"png", "jpeg", "webp"}), max_bytes=200_000, min_side=16, max_side=4096, max_pixels=4_000_000
-)
 MP4 = b"\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isommp42" + bytes(10_000)
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-SIGNED = "?X-Amz-Signature=canary&token=canary"
-MEBIBYTE = 1024 * 1024
-
-
-def png(width: int = 64, height: int = 48) -> bytes:
-    buffer = io.BytesIO()
-    Image.effect_noise((width, height), 80).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-@pytest.fixture
-def server() -> Iterator[RogueServer]:
-    with RogueServer().running() as running:
-        yield running
-
-
-@pytest.fixture
-def local() -> GuardedSource:
-    """The local stack's source: private hosts allowed, and little patience."""
-    return GuardedSource(True, LIMITS, timeout=1, media_timeout=1)
 
 
 @pytest.fixture

@@ -3,19 +3,16 @@
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 
-from jimeng_tasks.domain.catalog import ReferenceLimits
 from jimeng_tasks.exceptions import FetchFailed
 from jimeng_tasks.media.source import GuardedSource
+from tests.integration.media_cases import LIMITS
 from tests.integration.rogue_server import Behaviour, RogueServer, trickle
 
-LIMITS = ReferenceLimits(
-    formats=frozenset({"png", "jpeg", "webp"}), max_bytes=200_000, min_side=16, max_side=4096, max_pixels=4_000_000
-)
 MP4 = b"\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isommp42" + bytes(10_000)
 HEADERS = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -32,12 +29,6 @@ SLOW_SERVERS: dict[str, Callable[[RogueServer], Behaviour]] = {
     "trickles a chunk's length": lambda server: trickle(server, CHUNKED + b"1", every=0.05, drop=b"0"),
     "trickles chunks": lambda server: trickle(server, CHUNKED, every=0.05, drop=b"1\r\na\r\n"),
 }
-
-
-@pytest.fixture
-def server() -> Iterator[RogueServer]:
-    with RogueServer().running() as running:
-        yield running
 
 
 @pytest.fixture
