@@ -9,7 +9,7 @@ LOCKED := $(LAYER)/requirements.txt requirements-dev.txt requirements-sam.txt $(
 .DEFAULT_GOAL := help
 SAM_ENVIRON := PATH="$(CURDIR)/.venv/bin:$$PATH" SAM_CLI_TELEMETRY=0
 
-.PHONY: help install run demo replay indexes test check test-sam sam-install sam-build lock clean
+.PHONY: help install run demo replay indexes test check bench cost audit test-sam sam-install sam-build lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,7 +17,7 @@ help: ## Show this list
 install: ## Make .venv with Python 3.13 and the locked dependencies
 	@sh scripts/install
 
-run demo replay indexes: export PYTHONPATH := $(CURDIR)/$(LAYER):$(CURDIR)
+run demo replay indexes bench cost: export PYTHONPATH := $(CURDIR)/$(LAYER):$(CURDIR)
 
 run: install ## Serve everything locally on PORT (default 8000) until Ctrl-C
 	@exec $(PYTHON) -m local --with-parent $$PPID run
@@ -32,13 +32,23 @@ indexes: install ## Create the missing indexes in the database that MONGODB_URI 
 	@$(PYTHON) -m jimeng_tasks.store
 
 test: check ## Run every check and every test that needs no Docker
-	$(PYTHON) -m pytest tests --ignore=tests/sam --ignore=tests/bench
+	$(PYTHON) -m pytest tests --ignore=tests/sam
 
-check: install ## Lint, formatting, types and import rules
+bench: install ## Measure all beside what a user would take instead; ROWS=names for some, BENCH_SCALE=0.01 to try
+	@$(PYTHON) -m bench
+
+cost: install ## Dollars a month by measured durations: TASKS_PER_DAY=1000 SERVICES=2 MEDIAN_SECONDS=60
+	@$(PYTHON) -m bench.cost $(or $(TASKS_PER_DAY),1000) $(or $(SERVICES),2) $(or $(MEDIAN_SECONDS),60)
+
+check: install ## Lint, formatting, types, import rules and lock files
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m mypy
 	PYTHONPATH=$(LAYER):. .venv/bin/lint-imports
+	$(PYTHON) scripts/check_locks.py
+
+audit: install ## Ask the package index for known vulnerabilities of what is locked
+	@$(PYTHON) scripts/audit.py
 
 test-sam: sam-install ## Test the deployment in Lambda containers; starts Docker if none runs
 	$(PYTHON) -m pytest tests/sam -o timeout=1800 -o log_cli=true -o log_cli_level=INFO
@@ -57,5 +67,5 @@ lock: install ## Pin all dependencies anew, with hashes
 	@if grep -nE '://|^ *--[a-z-]*(index|links|host)' $(LOCKED); then echo 'error: a lock file names an index' >&2; exit 1; fi
 
 clean: ## Remove everything that make has made
-	rm -rf .venv .venv-sam .aws-sam .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis logs
+	rm -rf bench/agenda/node_modules .venv .venv-sam .aws-sam .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

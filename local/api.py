@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from jimeng_tasks.bootstrap import Container, create_api
 from jimeng_tasks.settings import Settings
@@ -32,12 +33,26 @@ def _pollers(container: Container) -> Iterator[None]:
             thread.join(STOP_SECONDS)
 
 
+class BasePath:
+    """Takes the base path of a custom domain off, as the Lambda handlers do."""
+
+    def __init__(self, app: ASGIApp, base_path: str) -> None:
+        self._app = app
+        self._base_path = base_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request below the base path, or one without it."""
+        if self._base_path and scope.get("path", "").startswith(f"{self._base_path}/"):
+            scope = {**scope, "root_path": self._base_path}
+        await self._app(scope, receive, send)
+
+
 def main() -> None:
     """Serve until SIGTERM or SIGINT."""
     descriptor, logs = sys.argv[1:]
     container = Container(Settings.from_environ(os.environ))
-    app = create_api(container)
-    server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=2, timeout_keep_alive=75))
+    app = BasePath(create_api(container), container.settings.api_base_path)
+    server = uvicorn.Server(uvicorn.Config(app, access_log=False, timeout_graceful_shutdown=2, timeout_keep_alive=75))
     listener = socket.socket(fileno=int(descriptor))
     if container.settings.use_database_mode:
         server.run(sockets=[listener])

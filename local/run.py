@@ -53,7 +53,7 @@ def _banner(stack: Stack) -> str:
         addresses="\n".join(f"  {name:8}  {text}" for name, text in _addresses(stack)),
         url=stack.url,
         headers=f"{key}{token} -H 'Content-Type: application/json'",
-        query_headers=key.strip(),
+        query_headers=(f"{key}{token}" if settings.require_query_auth else key).strip(),
     )
 
 

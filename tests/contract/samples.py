@@ -26,7 +26,7 @@ def new_task(task_id: str = "t1", *, created_at: int = NOW, **changes: Any) -> T
         task_id=task_id,
         task_type=TaskType.IMAGE,
         server_id="s1",
-        original_params={"model": "jimeng-3.0", "prompt": "a cat", "images": [{"url": "u", "width": 1, "height": 2}]},
+        original_params={"model": "jimeng-3.0", "prompt": "a cat"},
         internal_params=InternalParams(refresh_token="us-secret"),
         status=TaskStatus.PENDING,
         next_poll_at=created_at,

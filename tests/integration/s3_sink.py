@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 
 class S3Sink(ThreadingHTTPServer):
-    """Takes one multipart upload at a time and counts its parts' bytes."""
+    """Takes one upload at a time, counts its parts' bytes, and remembers of an object its size and ETag."""
 
     daemon_threads = True
 
@@ -16,6 +17,7 @@ class S3Sink(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _SinkHandler)
         self.parts: list[int] = []
         self.completed = False
+        self.object: list[tuple[int, bytes]] = []
 
     @contextmanager
     def running(self) -> Iterator["S3Sink"]:
@@ -38,26 +40,39 @@ class _SinkHandler(BaseHTTPRequestHandler):
     server: S3Sink
 
     def do_POST(self) -> None:
-        self._drain()
+        self.rfile.read(int(self.headers["Content-Length"]))
         started = re.search(r"\?uploads", self.path)
+        if started:
+            self.server.object = []
         self.server.completed = not started
         name = "InitiateMultipartUploadResult" if started else "CompleteMultipartUploadResult"
         self._reply(f"<{name}><UploadId>one</UploadId></{name}>")
 
     def do_PUT(self) -> None:
+        if "partNumber" not in self.path:
+            self.server.object = []
         self.server.parts.append(self._drain())
         self._reply("")
 
+    def do_HEAD(self) -> None:
+        md5s = b"".join(digest for _, digest in self.server.object)
+        etag = f"{md5(md5s).hexdigest()}-{len(self.server.object)}"
+        self._reply("", etag, sum(size for size, _ in self.server.object))
+
     def _drain(self) -> int:
         left = total = int(self.headers["Content-Length"])
+        digest = md5()
         while left:
-            left -= len(self.rfile.read(min(left, 1 << 20)))
+            data = self.rfile.read(min(left, 1 << 20))
+            digest.update(data)
+            left -= len(data)
+        self.server.object.append((total, digest.digest()))
         return total
 
-    def _reply(self, text: str) -> None:
+    def _reply(self, text: str, etag: str = "e", size: int | None = None) -> None:
         self.send_response(200)
-        self.send_header("ETag", '"e"')
-        self.send_header("Content-Length", str(len(text)))
+        self.send_header("ETag", f'"{etag}"')
+        self.send_header("Content-Length", str(len(text) if size is None else size))
         self.end_headers()
         self.wfile.write(text.encode())
 

@@ -30,6 +30,23 @@ def memory() -> Api:
     return Api()
 
 
+def test_a_result_that_outlived_its_task_is_handed_out_once(mongo_store: MongoTaskStore, database: Any) -> None:
+    api = Api(store=mongo_store)
+    orphan = {"task_id": "old", "task_type": "image", "server_id": "s1", "status": "success", "original_urls": ["o"]}
+    now = api.container.clock.now()
+    database["jimeng_free_generation_results"].insert_one(
+        {**orphan, "tos_urls": ["https://cdn.example/a.png"], "metadata": {}, "created_at": now, "expires_at": now + 60}
+    )
+
+    first, second = api.get(QUERY, task_id="old"), api.get(QUERY, task_id="old")
+
+    assert (first.data["status"], first.data["state"], first.data["url"]) == (
+        *(-1, "completed"),
+        "https://cdn.example/a.png",
+    )
+    assert (second.data["status"], second.data["state"]) == (0, "not_found")
+
+
 def test_an_unfinished_task_has_status_0_and_its_state(api: Api) -> None:
     api.post(IMAGES, {"prompt": "a boat", "task_id": "boat-1"})
     pending = api.get(QUERY, task_id="boat-1")

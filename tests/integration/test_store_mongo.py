@@ -58,7 +58,6 @@ def test_a_new_task_is_stored_with_the_seeds_names_and_types(
         "original_params": {
             "model": "jimeng-3.0",
             "prompt": "a cat",
-            "images": [{"url": "u", "width": 1, "height": 2}],
         },
         "internal_params": {"refresh_token": "us-secret"},
         "status": "pending",
@@ -223,41 +222,6 @@ def test_the_sweep_adopts_only_chosen_node_tasks(mongo_store: MongoTaskStore, da
 
     assert _stored(database, TASKS, "pending")["next_poll_at"] == NOW - 100
     assert "deadline_at" not in _stored(database, TASKS, "polling")
-
-
-def test_a_document_without_what_the_seed_requires_gets_the_seeds_defaults(
-    mongo_store: MongoTaskStore, database: Database[Document]
-) -> None:
-    bare = {"task_id": "bare", "task_type": "video", "server_id": "s1", "status": "pending", "created_at": NOW}
-    database[TASKS].insert_one({**bare, "next_poll_at": NOW})
-
-    [task] = mongo_store.claim_pending("s1", mongo_store.survey("s1", 1).pending, [0], NOW, LEASE)
-
-    assert (task.task_timeout, task.deadline_at, task.max_retries, task.poll_interval) == (86_400, NOW + 86_400, 3, 10)
-
-
-def test_a_document_that_cannot_be_read_harms_no_other(
-    mongo_store: MongoTaskStore, database: Database[Document]
-) -> None:
-    database[TASKS].insert_one(node_task("pending", task_id="odd", task_type="song", next_poll_at=NOW))
-    mongo_store.submit(new_task())
-
-    refs = mongo_store.survey("s1", 9).startable(NOW)
-    claimed = mongo_store.claim_pending("s1", refs, [0, 1], NOW, LEASE)
-
-    assert [task.task_id for task in claimed] == ["t1"]
-
-
-def test_housekeeping_frees_the_slot_of_a_task_that_the_node_service_ended(
-    mongo_store: MongoTaskStore, database: Database[Document]
-) -> None:
-    claim(mongo_store, new_task())
-    database[TASKS].update_one({"task_id": "t1"}, {"$set": {"status": "failed", "updated_at": NOW}})
-
-    mongo_store.clean(NOW, HOUR)
-
-    [task] = claim(mongo_store, new_task("t2"))
-    assert task.slot == 0
 
 
 def test_a_node_result_is_handed_out(mongo_store: MongoTaskStore, database: Database[Document]) -> None:

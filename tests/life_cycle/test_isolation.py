@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pymongo.database import Database
 
+from jimeng_tasks.domain.task import TaskStatus
 from jimeng_tasks.store.documents import Document, to_document
 from jimeng_tasks.store.mongo import MongoTaskStore
 
@@ -19,9 +20,19 @@ def test_an_exception_while_one_task_is_prepared(world: World) -> None:
         world.post(name)
     world.provider.on_prepare["t2"].append(FAULT)
     world.tick()
-    assert world.states("t1", "t2", "t3") == ["polling", "processing", "polling"]
-    world.tick_after(world.policy.lease)
+    assert world.states("t1", "t2", "t3") == ["polling", "pending", "polling"]
+    assert (world.task("t2").slot, world.task("t2").retry_count) == (None, 1)
+    world.tick_after(world.policy.retry_delay)
     assert world.states("t2") == ["polling"]
+
+
+@pytest.mark.parametrize("images", [["http://h.example/1.png"], [None], [{"width": 1}], "http://h.example/1.png", 7])
+def test_input_pictures_that_an_older_writer_left_in_another_form(world: World, images: Any) -> None:
+    world.post("t1", images=images)
+    world.post("t2")
+    world.tick()
+    assert world.states("t2") == ["polling"]
+    assert world.task("t1").status in (TaskStatus.POLLING, TaskStatus.FAILED), "it holds no slot for ever"
 
 
 def test_an_exception_while_one_task_is_submitted(world: World) -> None:

@@ -60,7 +60,7 @@ class World:
             task_id=task_id,
             task_type=TaskType.IMAGE,
             server_id=SERVICE,
-            original_params={"prompt": task_id, "images": images or []},
+            original_params={"prompt": task_id} | ({"images": images} if images else {}),
             internal_params=InternalParams(refresh_token=account),
             status=TaskStatus.PENDING,
             next_poll_at=now,

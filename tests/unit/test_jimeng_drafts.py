@@ -109,6 +109,19 @@ def test_the_asked_for_number_of_pictures(count: int, scene: str) -> None:
     assert ("templateId" in metrics) == (count > 4)
 
 
+@pytest.mark.parametrize("prompt", ["讲一个故事", "连续的画面", "一本绘本", "海边 3张", "海边三张"])
+def test_words_that_ask_for_several_pictures(prompt: str) -> None:
+    [scene] = json.loads(json.loads(image_body({"prompt": prompt})["metrics_extra"])["sceneOptions"])
+    assert scene["scene"] == "ImageMultiGenerate"
+    assert "benefitCount" not in scene
+
+
+@pytest.mark.parametrize("kind", list(TaskType))
+def test_every_id_of_a_draft_is_a_uuid_of_version_4(kind: TaskType) -> None:
+    draft = json.loads(prepared(kind, {"prompt": "a boat"}, PICTURES[:1]).request.body["draft_content"])
+    assert {uuid.UUID(node["id"]).version for node in nodes(draft)} == {4}
+
+
 def test_blend_of_two_pictures() -> None:
     body = image_body({"sample_strength": 0.7}, PICTURES)
 

@@ -5,7 +5,8 @@ import ipaddress
 import pytest
 
 from jimeng_tasks.exceptions import UrlForbidden
-from jimeng_tasks.media.addresses import checked_url, is_public, refuse_private_host, shown
+from jimeng_tasks.media.addresses import checked_url, refuse_private_host, shown
+from jimeng_tasks.network import is_public
 
 
 @pytest.mark.parametrize(

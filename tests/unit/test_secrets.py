@@ -15,6 +15,8 @@ from local.objectstore import running_objectstore
 from local.processes import PYTHONPATH
 
 CONTENT = {"MONGODB_URI": "mongodb://user:canary@db/", "API_KEYS": ""}
+NO_SECRET = "arn:aws:secretsmanager:us-east-1:123456789012:secret:nowhere-AbCdEf"
+NO_PARAMETER = "arn:aws:ssm:us-east-1:123456789012:parameter/nowhere"
 
 
 @pytest.fixture(scope="module")
@@ -49,47 +51,48 @@ def parameter_arn(aws: str) -> str:
 
 def test_a_key_of_a_secret_stands_in_for_its_reference(secret_arn: str) -> None:
     environ = {
-        "MONGODB_URI": f"secretsmanager:{secret_arn}:MONGODB_URI",
-        "API_KEYS": f"secretsmanager:{secret_arn}:API_KEYS",
+        "MONGODB_URI": f"{secret_arn}:MONGODB_URI",
+        "API_KEYS": f"{secret_arn}:API_KEYS",
     }
     assert resolve(environ) == CONTENT
 
 
 def test_a_key_of_a_parameter_stands_in_for_its_reference(parameter_arn: str) -> None:
-    assert resolve({"MONGODB_URI": f"ssm:{parameter_arn}:MONGODB_URI"}) == {"MONGODB_URI": CONTENT["MONGODB_URI"]}
+    assert resolve({"MONGODB_URI": f"{parameter_arn}:MONGODB_URI"}) == {"MONGODB_URI": CONTENT["MONGODB_URI"]}
 
 
 def test_a_reference_without_a_key_stands_for_the_whole_text(parameter_arn: str) -> None:
-    assert json.loads(resolve({"ALL": "ssm:/jimeng/prod"})["ALL"]) == CONTENT
+    assert json.loads(resolve({"ALL": parameter_arn})["ALL"]) == CONTENT
 
 
 def test_plain_values_stay_as_they_are() -> None:
-    environ = {"MONGODB_URI": "mongodb://localhost", "TOS_SECRET_KEY": "a:b:c", "NAME": "ssm", "EMPTY": ""}
-    assert resolve(environ) == environ
+    environ = {"MONGODB_URI": "mongodb://localhost", "TOS_SECRET_KEY": "a:b:c", "EMPTY": ""}
+    topic = {"TOPIC": "arn:aws:sns:us-east-1:123456789012:alarms"}
+    assert resolve(environ | topic) == environ | topic
 
 
 def test_a_secret_that_several_variables_name_is_read_once() -> None:
     readings = []
 
-    def fetch(service: str, name: str) -> str:
-        readings.append((service, name))
+    def fetch(arn: str) -> str:
+        readings.append(arn)
         return '{"a": "1", "b": "2"}'
 
-    assert resolve({"A": "ssm:one:a", "B": "ssm:one:b"}, fetch) == {"A": "1", "B": "2"}
-    assert readings == [("ssm", "one")]
+    assert resolve({"A": f"{NO_SECRET}:a", "B": f"{NO_SECRET}:b"}, fetch) == {"A": "1", "B": "2"}
+    assert readings == [NO_SECRET]
 
 
 @pytest.mark.parametrize(
     ("reference", "reason"),
     [
-        ("secretsmanager:nowhere:MONGODB_URI", "could not be read: ResourceNotFoundException"),
-        ("ssm:/nowhere", "could not be read: ParameterNotFound"),
-        ("ssm:/jimeng/prod:PASSWORD", "has no text under the key PASSWORD"),
+        (f"{NO_SECRET}:MONGODB_URI", "could not be read: ResourceNotFoundException"),
+        (NO_PARAMETER, "could not be read: ParameterNotFound"),
+        ("PARAMETER:PASSWORD", "has no text under the key PASSWORD"),
     ],
 )
 def test_what_cannot_be_read_stops_the_start_and_says_why(reference: str, reason: str, parameter_arn: str) -> None:
     with pytest.raises(SettingsError, match=reason) as caught:
-        resolve({"MONGODB_URI": reference})
+        resolve({"MONGODB_URI": reference.replace("PARAMETER", parameter_arn)})
     assert str(caught.value).startswith("MONGODB_URI refers to ")
     assert "canary" not in str(caught.value)
 
@@ -97,14 +100,14 @@ def test_what_cannot_be_read_stops_the_start_and_says_why(reference: str, reason
 @pytest.mark.parametrize("text", ["canary", '["canary"]', '{"MONGODB_URI": 7}'])
 def test_a_secret_of_another_form_is_refused_without_showing_it(text: str) -> None:
     with pytest.raises(SettingsError) as caught:
-        resolve({"MONGODB_URI": "ssm:one:MONGODB_URI"}, lambda *_: text)
+        resolve({"MONGODB_URI": f"{NO_PARAMETER}:MONGODB_URI"}, lambda _: text)
     assert "canary" not in str(caught.value)
 
 
 def test_an_unreachable_service_is_said_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     with pytest.raises(SettingsError, match="could not be read: EndpointConnectionError"):
-        resolve({"MONGODB_URI": "ssm:one"})
+        resolve({"MONGODB_URI": NO_PARAMETER})
 
 
 def test_without_a_reference_boto3_is_not_loaded() -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .poller.handler import PollerHandler
     from .service.validation import Validator
     from .service.work.desk import Desk
+    from .store.tokens import TokenVault
 
 QUERY_SECONDS = 20  # what one query may spend on advancing a task in memory mode
 
@@ -52,13 +53,20 @@ class Container:
 
         return connect(self.settings.mongodb_uri)
 
+    @property
+    def _vault(self) -> "TokenVault":
+        from .store.tokens import PLAIN, EncryptedTokens
+
+        keys = self.settings.token_encryption_key
+        return EncryptedTokens(keys) if keys else PLAIN
+
     @cached_property
     def store(self) -> TaskStore:
         """MongoDB, or this process's memory when ``USE_DATABASE_MODE`` is false."""
         if self.settings.use_database_mode:
             from .store.mongo import MongoTaskStore
 
-            return MongoTaskStore(self._mongo_client, self.settings.mongodb_database, new_id)
+            return MongoTaskStore(self._mongo_client, self.settings.mongodb_database, new_id, self._vault)
         from .store.memory import MemoryTaskStore
 
         return MemoryTaskStore(new_id)

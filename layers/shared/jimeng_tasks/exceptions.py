@@ -24,6 +24,7 @@
         ├── SurelyNotAccepted                                        safe to submit again
         │   ├── NotSent              503 -2001 provider_unreachable
         │   ├── RateLimited          429 -2001 rate_limited
+        │   ├── TokenUnreadable      401 -2002 login_rejected        no key decrypts the stored session token
         │   └── ServerRefused        502 -2007 provider_failed
         ├── OutcomeUnknown           504 -2001 outcome_unknown       perhaps accepted: look it up, never resend
         └── Refused                                                  final for this input or account
@@ -180,7 +181,7 @@ class TaskFailure(JimengTasksError):
     code = -2007
     name = "generation_failed"
 
-    def __init__(self, message: str, fail_code: str | None) -> None:
+    def __init__(self, message: str, fail_code: str) -> None:
         super().__init__(message)
         self.fail_code = fail_code
 
@@ -226,6 +227,14 @@ class RateLimited(SurelyNotAccepted):
 
     http_status = 429
     name = "rate_limited"
+
+
+class TokenUnreadable(SurelyNotAccepted):
+    """The stored session token cannot be decrypted: a key is missing, which a deployment may bring back."""
+
+    http_status = 401
+    code = -2002
+    name = "login_rejected"
 
 
 class ServerRefused(SurelyNotAccepted):

@@ -1,7 +1,7 @@
 """Variables that only refer to a secret: read from Secrets Manager or SSM once, when the process starts.
 
-A reference is ``secretsmanager:NAME_OR_ARN`` or ``ssm:NAME_OR_ARN``; with ``:KEY`` behind it the secret is JSON and the
-value is the one of that key. boto3 is imported only where there is a reference.
+A reference is the ARN of a secret or of a parameter; with ``:KEY`` behind it the secret is JSON and the value is the
+one of that key. boto3 is imported only where there is a reference.
 """
 
 import json
@@ -13,15 +13,14 @@ from typing import Any
 from .exceptions import SettingsError
 
 REFERENCE = re.compile(
-    r"(?P<service>secretsmanager|ssm):"
-    r"(?P<name>arn:[^:]+:secretsmanager:[^:]+:\d+:secret:[^:]+|arn:[^:]+:ssm:[^:]+:\d+:parameter/[^:]+|[^:]+)"
+    r"(?P<arn>arn:[^:]+:(?:secretsmanager:[^:]+:\d+:secret:|ssm:[^:]+:\d+:parameter/)[^:]+)"
     r"(?::(?P<key>[A-Za-z0-9_.-]+))?"
 )
 CONNECT_SECONDS = 3
 READ_SECONDS = 5
 
-type Fetch = Callable[[str, str], str]
-"""Reads a secret's text, given the service and the secret's name or ARN."""
+type Fetch = Callable[[str], str]
+"""Reads a secret's text, given its ARN."""
 
 
 class _Unreadable(Exception):
@@ -41,14 +40,14 @@ def resolve(environ: Mapping[str, str], fetch: Fetch | None = None) -> dict[str,
             try:
                 values[variable] = _value(read, **reference.groupdict())
             except _Unreadable as fault:
-                faults.append(f"{variable} refers to {reference['service']}:{reference['name']}, which {fault}")
+                faults.append(f"{variable} refers to {reference['arn']}, which {fault}")
     if faults:
         raise SettingsError("; ".join(faults))
     return values
 
 
-def _value(read: Fetch, service: str, name: str, key: str | None) -> str:
-    text = read(service, name)
+def _value(read: Fetch, arn: str, key: str | None) -> str:
+    text = read(arn)
     if key is None:
         return text
     try:
@@ -61,35 +60,35 @@ def _value(read: Fetch, service: str, name: str, key: str | None) -> str:
     return value
 
 
-def _fetch(service: str, name: str) -> str:
+def _fetch(arn: str) -> str:
     from botocore.exceptions import BotoCoreError, ClientError
 
+    service, region = arn.split(":")[2:4]
     try:
-        return _READERS[service](_client(service, name), name)
+        return _READERS[service](_client(service, region), arn)
     except ClientError as error:
         raise _Unreadable(f"could not be read: {error.response.get('Error', {}).get('Code')}") from None
     except BotoCoreError as error:
         raise _Unreadable(f"could not be read: {type(error).__name__}") from None
 
 
-def _client(service: str, name: str) -> Any:
+def _client(service: str, region: str) -> Any:
     import boto3
     from botocore.config import Config
 
     config = Config(connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS, retries={"total_max_attempts": 2})
-    region = name.split(":")[3] if name.startswith("arn:") else None
     return boto3.session.Session(region_name=region).client(service, config=config)  # type: ignore[call-overload]
 
 
-def _secret(client: Any, name: str) -> str:
-    text = client.get_secret_value(SecretId=name).get("SecretString")
+def _secret(client: Any, arn: str) -> str:
+    text = client.get_secret_value(SecretId=arn).get("SecretString")
     if text is None:
         raise _Unreadable("is binary, not text")
     return str(text)
 
 
-def _parameter(client: Any, name: str) -> str:
-    return str(client.get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
+def _parameter(client: Any, arn: str) -> str:
+    return str(client.get_parameter(Name=arn, WithDecryption=True)["Parameter"]["Value"])
 
 
 _READERS: dict[str, Callable[[Any, str], str]] = {"secretsmanager": _secret, "ssm": _parameter}

@@ -3,6 +3,7 @@
 The table is plain dataclass fields: a settings library would double what the poller imports at a cold start.
 """
 
+import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 from .exceptions import SettingsError
 
 SERVICE_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+KEY_BYTES = 32
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -75,6 +77,16 @@ def _names(raw: str) -> tuple[str, ...]:
     return names
 
 
+def _encryption_keys(raw: str) -> tuple[bytes, ...]:
+    try:
+        keys = tuple(base64.b64decode(name, validate=True) for name in _names(raw))
+    except ValueError:
+        keys = ()
+    if not keys or any(len(key) != KEY_BYTES for key in keys):
+        raise ValueError(f"must be keys of {KEY_BYTES} random bytes in base64, separated by commas")
+    return keys
+
+
 def _service_ids(raw: str) -> tuple[str, ...]:
     names = tuple(_service_id(name) for name in _names(raw))
     if len(set(names)) != len(names):
@@ -133,6 +145,7 @@ class Settings:
     mongodb_database: str = setting(
         "jimeng_tasks", _matching(r"[A-Za-z0-9_-]{1,63}", "1 to 63 letters, digits, dashes or underscores")
     )
+    token_encryption_key: tuple[bytes, ...] = setting((), _encryption_keys, secret=True)
 
     # Jimeng
     jimeng_base_url: str = setting("", _url("http", "https"))
@@ -158,6 +171,7 @@ class Settings:
 
     # HTTP side
     api_keys: tuple[str, ...] = setting((), _names, secret=True)
+    require_query_auth: bool = setting(False, _flag)
     api_base_path: str = setting("", _base_path)
     poller_function_prefix: str = setting(
         "", _matching(r"[A-Za-z0-9_-]{1,64}", "1 to 64 letters, digits, dashes or underscores")

@@ -11,7 +11,7 @@ Times are whole epoch seconds; delays are seconds.
 
 from dataclasses import dataclass, replace
 
-from jimeng_tasks.exceptions import ProviderError
+from jimeng_tasks.exceptions import ProviderError, TaskFailure
 
 from .provider import Progress
 from .task import (
@@ -78,7 +78,7 @@ def accepted(task: Task, history_id: str, now: int) -> Task:
     )
 
 
-def requeued(task: Task, error: ProviderError, now: int, delay: int) -> Task | None:
+def requeued(task: Task, error: ProviderError | TaskFailure, now: int, delay: int) -> Task | None:
     """Back to the queue after a submission that surely was not accepted; None when its retries are used up."""
     if task.retry_count >= task.max_retries:
         return None

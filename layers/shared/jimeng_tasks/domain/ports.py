@@ -29,13 +29,19 @@ class TaskStore(Protocol):
     def ping(self) -> None:
         """Return when the store can serve a read and a write."""
 
+    def within(self, seconds: float) -> AbstractContextManager[object]:
+        """Inside the block all calls together take at most so many seconds; then they raise `StoreUnavailable`."""
+
     # -- the API's side
 
     def submit(self, task: Task) -> Task:
         """Insert a new task; if its id is taken already, return the stored task instead."""
 
     def get(self, task_id: str) -> Task | None:
-        """The task with this id."""
+        """The task with this id; like claimed ones perhaps without its input pictures, which may be large."""
+
+    def references(self, task_id: str) -> list[str]:
+        """Addresses of a task's input pictures, in order."""
 
     def hand_out(self, task_id: str, now: int, grace: int) -> Result | None:
         """Give a result away: in one atomic step remove it and set the task's ``consumed_at``.

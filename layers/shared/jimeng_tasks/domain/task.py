@@ -3,10 +3,31 @@
 The seed's names and types are kept; fields below the line "ours" are additions. Times are whole epoch seconds.
 """
 
-from collections.abc import Mapping
+import hmac
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from jimeng_tasks.exceptions import TokenUnreadable
+
+SEALED = "enc:"
+"""Begins a session token that is encrypted at rest; it comes this far only when the store has no key that fits it."""
+
+_UNREADABLE = (
+    "the stored session token cannot be decrypted: TOKEN_ENCRYPTION_KEY is not set, or lacks the key that encrypted it"
+)
+
+
+def reference_urls(original_params: Mapping[str, Any]) -> list[str]:
+    """Addresses of the input pictures, in order; an entry that holds none becomes an empty one, which nobody can read.
+
+    Older writers left plain addresses instead of objects.
+    """
+    images = original_params.get("images") or []
+    entries = images if isinstance(images, list | tuple) else [images]
+    urls = (entry.get("url") if isinstance(entry, Mapping) else entry for entry in entries)
+    return [url if isinstance(url, str) else "" for url in urls]
 
 
 class TaskType(StrEnum):
@@ -114,8 +135,21 @@ class Task:
 
     @property
     def account(self) -> str:
-        """The session token that every call for this task uses."""
-        return self.internal_params.refresh_token
+        """The session token that every call for this task uses.
+
+        Raises:
+            TokenUnreadable: the store could not decrypt it.
+        """
+        token = self.internal_params.refresh_token
+        if token.startswith(SEALED):
+            raise TokenUnreadable(_UNREADABLE)
+        return token
+
+    def belongs_to(self, accounts: Iterable[str]) -> bool:
+        """Whether the task's session token is one of these; compared in constant time."""
+        own = self.internal_params.refresh_token.encode()
+        matches = [hmac.compare_digest(own, account.encode()) for account in accounts]
+        return any(matches)
 
     @property
     def is_terminal(self) -> bool:

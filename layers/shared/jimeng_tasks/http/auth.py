@@ -9,6 +9,7 @@ from fastapi.openapi.models import HTTPBearer as BearerScheme
 from fastapi.security import APIKeyHeader
 from fastapi.security.base import SecurityBase
 
+from jimeng_tasks.domain.task import SEALED
 from jimeng_tasks.exceptions import ApiKeyInvalid, LoginMissing
 
 from .services import Services
@@ -49,21 +50,50 @@ def bearer_tokens(header: str | None) -> tuple[str, ...]:
         (not all(tokens), "an empty token"),
         (any(re.search(r"\s", token) for token in tokens), "a token with a space in it"),
         (len(set(tokens)) < len(tokens), "the same token twice"),
+        (
+            any(token.startswith(SEALED) for token in tokens),
+            f"a token that begins with {SEALED}, as none does",
+        ),
     ):
         if faulty:
             raise LoginMissing(f"Authorization holds {fault}: {HOW}")
     return tuple(tokens)
 
 
-class _Bearer(SecurityBase):
-    """Reads the tokens and shows the scheme in the OpenAPI document."""
+class _SessionTokens(SecurityBase):
+    """Shows the scheme in the OpenAPI document."""
 
     def __init__(self) -> None:
         self.model = BearerScheme(description="Session tokens, separated by commas; us- hk- jp- sg- name a region.")
         self.scheme_name = "SessionTokens"
 
+
+class _Bearer(_SessionTokens):
+    """Reads the tokens."""
+
     async def __call__(self, request: Request) -> tuple[str, ...]:
         return bearer_tokens(request.headers.get("Authorization"))
+
+
+class _OptionalBearer(_SessionTokens):
+    """Reads the tokens where there are any."""
+
+    async def __call__(self, request: Request) -> tuple[str, ...] | None:
+        header = request.headers.get("Authorization", "").strip()
+        return bearer_tokens(header) if header else None
+
+
+async def _asking(
+    tokens: Annotated[tuple[str, ...] | None, Security(_OptionalBearer())], services: Services
+) -> tuple[str, ...] | None:
+    """The accounts whose tasks a query may see; None for all.
+
+    Raises:
+        LoginMissing: no tokens, and ``REQUIRE_QUERY_AUTH`` is true.
+    """
+    if tokens is None and services.settings.require_query_auth:
+        raise LoginMissing(f"Authorization is missing: {HOW}; a query answers about their own tasks")
+    return tokens
 
 
 async def _known_tokens(tokens: Annotated[tuple[str, ...], Security(_Bearer())], services: Services) -> tuple[str, ...]:
@@ -73,4 +103,5 @@ async def _known_tokens(tokens: Annotated[tuple[str, ...], Security(_Bearer())],
 
 
 Tokens = Annotated[tuple[str, ...], Depends(_known_tokens)]
+Asking = Annotated[tuple[str, ...] | None, Depends(_asking)]
 ApiKey = Depends(require_api_key)

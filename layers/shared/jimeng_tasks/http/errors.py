@@ -17,6 +17,7 @@ from jimeng_tasks.exceptions import JimengTasksError, MethodNotAllowed, NotFound
 logger = logging.getLogger(__name__)
 
 MAX_FAULTS = 5
+STORE_SECONDS = 4.0  # what all calls of the store in one request may take together
 METHODS = ("GET", "POST")
 
 
@@ -61,7 +62,7 @@ def install(app: FastAPI) -> None:
 
 
 class Boundary:
-    """The outermost layer: names the request in ``X-Request-Id``, and answers errors that nobody foresaw.
+    """The outermost layer: names the request in ``X-Request-Id``, bounds its time and answers errors nobody foresaw.
 
     Without it the framework would raise them again after its answer, into logs that are not ours.
     """
@@ -84,7 +85,8 @@ class Boundary:
             await send(message)
 
         try:
-            await self._app(scope, receive, named)
+            with scope["app"].state.services.store.within(STORE_SECONDS):
+                await self._app(scope, receive, named)
         except Exception:
             logger.exception("unexpected error on %s %s, request %s", scope["method"], scope["path"], request_id(scope))
             if not begun:

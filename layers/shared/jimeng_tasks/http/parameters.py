@@ -31,6 +31,8 @@ QUERY_BODY: dict[str, Any] = {
     }
 }
 
+MAX_ASKED = 1000  # characters; far more than any id has, and little enough to be repeated in an answer
+
 _MISSING = "task_id: is missing; give the id that the generation answered"
 
 
@@ -62,6 +64,8 @@ def _one(values: list[Any]) -> str:
         raise RequestError("task_id: must be text")
     if not value.strip():
         raise RequestError(_MISSING)
+    if len(value) > MAX_ASKED:
+        raise RequestError(f"task_id: has {len(value)} characters; no id has that many")
     return value.strip()
 
 

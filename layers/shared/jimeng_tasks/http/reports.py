@@ -1,8 +1,9 @@
 """Tasks and results as clients see them."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from jimeng_tasks.domain.task import Result, Task, TaskStatus, TaskType
+from jimeng_tasks.domain.task import Result, ResultStatus, Task, TaskStatus, TaskType
 from jimeng_tasks.service.inline_media import InlinePictures
 from jimeng_tasks.service.query import Answer
 
@@ -11,6 +12,7 @@ from .fields import TASK_ID_PATTERN
 from .services import ApiServices
 
 STATUS: dict[TaskStatus, Status] = {TaskStatus.COMPLETED: -1, TaskStatus.FAILED: -2}
+RESULT_STATES = {ResultStatus.SUCCESS: TaskStatus.COMPLETED, ResultStatus.FAILED: TaskStatus.FAILED}
 NOT_ECHOED = ("prompt", "negative_prompt", "images")
 
 
@@ -30,13 +32,15 @@ def submit_answer(task: Task, now: int) -> SubmitAnswer:
     )
 
 
-def query_answer(services: ApiServices, task_type: TaskType, task_id: str) -> QueryAnswer:
-    """What is known of a task; an id that no task can have is asked of nobody.
+def query_answer(
+    services: ApiServices, task_type: TaskType, task_id: str, accounts: Sequence[str] | None
+) -> QueryAnswer:
+    """What is known of a task, among those of ``accounts`` if given; an id that no task can have is asked of nobody.
 
     Raises:
         StoreUnavailable: the store cannot be asked now.
     """
-    known = services.query(task_type, task_id) if TASK_ID_PATTERN.fullmatch(task_id) else Answer()
+    known = services.query(task_type, task_id, accounts) if TASK_ID_PATTERN.fullmatch(task_id) else Answer()
     report = _report(task_id, known)
     if known.task and report.urls and known.task.original_params.get("response_format") == "b64_json":
         inlined = InlinePictures(source=services.source)(report.urls)
@@ -47,7 +51,7 @@ def query_answer(services: ApiServices, task_type: TaskType, task_id: str) -> Qu
 def _report(task_id: str, known: Answer) -> TaskReport:
     task = known.task
     if task is None:
-        return TaskReport(task_id=task_id)
+        return TaskReport(task_id=task_id, **_outcome(known.result), **_orphan(known.result))
     return TaskReport(
         task_id=task.task_id,
         status=STATUS.get(task.status, 0),
@@ -60,6 +64,14 @@ def _report(task_id: str, known: Answer) -> TaskReport:
         updated_at=task.updated_at,
         **_outcome(known.result),
     )
+
+
+def _orphan(result: Result | None) -> dict[str, Any]:
+    """What a result says of itself when its task is gone."""
+    if result is None:
+        return {}
+    state = RESULT_STATES[result.status]
+    return {"state": state, "status": STATUS[state], "server_id": result.server_id, "created_at": result.created_at}
 
 
 def _outcome(result: Result | None) -> dict[str, Any]:

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jimeng_tasks.exceptions import OutcomeUnknown, ProviderError, ServerRefused
+from jimeng_tasks.exceptions import OutcomeUnknown, ProviderError, ServerRefused, SurelyNotAccepted
 
 from .codes import classify
 from .regions import Account
 from .transport import Reply
 
 MAX_MESSAGE = 200
+MAX_CODE = 64
+MAX_ID = 128
 SUCCESS = "0"
 
 
@@ -30,9 +32,9 @@ class Answer:
 
 
 def text_of(value: Any) -> str:
-    """A code or id as text, whether it came as text or as a number; empty for anything else."""
+    """A code or id as text that can be encoded, whether it came as text or as a number; empty for anything else."""
     if isinstance(value, str):
-        return value.strip()
+        return value.strip().encode("utf-8", "replace").decode()
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
@@ -65,13 +67,13 @@ def read_answer(reply: Reply, account: Account) -> Answer:
         ServerRefused: no envelope in an answer with HTTP 4xx, or an unknown ``ret``.
         ProviderError: the class that `codes` gives to the refusal.
     """
-    body = parse_object(reply.body) or {}
+    body = parse_object(account.hide(reply.body)) or {}
     ret = _ret(body)
     if not ret and reply.status >= 400:
         raise ServerRefused(f"the site refused the call with HTTP {reply.status} and no readable reason")
     if not ret or (ret == SUCCESS and reply.status >= 400):
         raise OutcomeUnknown(f"the site's answer is not readable (HTTP {reply.status})")
-    log_id = first_text(body, "logid", "log_id") or None
+    log_id = first_text(body, "logid", "log_id")[:MAX_CODE] or None
     if ret != SUCCESS:
         raise _refusal(ret, body, log_id, account)
     return Answer(body, log_id)
@@ -89,9 +91,11 @@ def _ret(body: Mapping[str, Any]) -> str:
 
 def _refusal(ret: str, body: Mapping[str, Any], log_id: str | None, account: Account) -> ProviderError:
     data = mapping_of(body.get("data"))
-    fail_code = text_of(data.get("fail_code"))
+    fail_code = text_of(data.get("fail_code"))[:MAX_CODE]
     key = text_of(data.get("fail_starling_key"))
     error = classify(ret=ret, fail_code=fail_code, starling_key=key)
+    if issubclass(error, SurelyNotAccepted) and first_text(mapping_of(data.get("aigc_data")), "history_record_id"):
+        error = OutcomeUnknown  # a refusal that names a job is no proof that none was started
     message = first_text(body, "errmsg", "message") or text_of(data.get("fail_starling_message")) or "no message"
     facts = ", ".join(f"{name} {value}" for name, value in (("ret", ret), ("key", key), ("logid", log_id)) if value)
     shown = describe(message, account)

@@ -13,12 +13,12 @@ from jimeng_tasks.exceptions import LoginRejected, OutcomeUnknown, RequestError,
 from jimeng_tasks.settings import Settings
 
 from .answers import Answer, first_text, mapping_of, parse_object, text_of
-from .connections import new_session
+from .connections import new_session, public_session
 from .drafts import Job, Submission, image_submission, video_submission
 from .models import CATALOG
 from .orders import image_order, video_order
 from .quality import BestQuality
-from .records import UNSET_ID, history_id_of, records_by_history_id, records_by_submit_id
+from .records import history_id_of, records_by_history_id, records_by_submit_id
 from .regions import ALL_REGIONS, Account, parse_token
 from .results import progress_of
 from .site import CREDIT_PATH, GENERATE_PATH, HISTORY_PATH, Site
@@ -26,6 +26,7 @@ from .transport import Transport
 from .uploads import Uploads
 
 MS_PER_SECOND = 1000
+MAX_DIGITS = 16
 CREDIT_KINDS = ("gift_credit", "purchase_credit", "vip_credit")
 
 
@@ -44,7 +45,8 @@ class JimengWeb:
         used = session or new_session(_paid_addresses(settings))
         transport = Transport(used, settings.jimeng_timeout, now)
         self._site = Site(settings, transport, now)
-        self._uploads = Uploads(settings, self._site, transport, now)
+        stores = session or (used if settings.allow_private_urls else public_session())
+        self._uploads = Uploads(settings, self._site, transport, Transport(stores, settings.jimeng_timeout, now), now)
 
     @property
     def catalog(self) -> Catalog:
@@ -142,6 +144,8 @@ class JimengWeb:
         """
         login = _login(account)
         answer = self._site.call(login, HISTORY_PATH, {"submit_ids": list(submit_ids)})
+        if not _holds_records(answer.data):
+            raise OutcomeUnknown("the look-up was answered without records", log_id=answer.log_id)
         return {
             submit_id: progress_of(record, history_id_of(record), answer.log_id, login)
             for submit_id, record in records_by_submit_id(answer.body, submit_ids).items()
@@ -173,11 +177,15 @@ def _login(account: str) -> Account:
         raise LoginRejected(str(error)) from error
 
 
+def _holds_records(data: Any) -> bool:
+    """Whether a look-up really answered: only then does a missing job prove anything."""
+    return isinstance(data, list) or (isinstance(data, dict) and None not in data.values())
+
+
 def _accepted_id(answer: Answer) -> str:
     data = mapping_of(answer.data)
     places = (data.get("aigc_data"), data, answer.body.get("aigc_data"))
-    found = (first_text(mapping_of(place), "history_record_id") for place in places)
-    return next((history_id for history_id in found if history_id not in ("", UNSET_ID)), "")
+    return next((found for found in (history_id_of(mapping_of(place)) for place in places) if found), "")
 
 
 def _credit_numbers(answer: Answer) -> list[int]:
@@ -186,5 +194,5 @@ def _credit_numbers(answer: Answer) -> list[int]:
         credit = mapping_of(source.get("credit"))
         texts = [first_text(credit, kind) for kind in CREDIT_KINDS]
         if any(texts):
-            return [int(text) if text.isdecimal() else 0 for text in texts]
+            return [int(text) if text.isdecimal() and len(text) < MAX_DIGITS else 0 for text in texts]
     raise OutcomeUnknown("the site's answer holds no credits", log_id=answer.log_id)

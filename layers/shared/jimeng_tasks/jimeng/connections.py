@@ -4,6 +4,7 @@ A submission costs money, so "failed while connecting" (send it again) and "fail
 be mixed up; the exception classes alone cannot tell a TLS handshake that broke from an answer that did.
 """
 
+import ipaddress
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +18,8 @@ from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool, HTTPResponse, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError, NewConnectionError
+
+from jimeng_tasks.network import OneHopSession, is_public
 
 POOL_SIZE = 32
 
@@ -100,6 +103,42 @@ class _SingleUsePoolHTTPS(_SingleUse, _PoolHTTPS):
     pass
 
 
+class HostNotPublic(NewConnectionError):
+    """The host that the site named is a private or reserved one; nothing was sent to it."""
+
+
+class _PublicOnly(_Guarded):
+    """Asks who the peer is before anything is sent, so it does not matter how its name resolved before."""
+
+    def _new_conn(self) -> socket.socket:
+        connected = super()._new_conn()
+        if not is_public(ipaddress.ip_address(connected.getpeername()[0])):
+            connected.close()
+            raise HostNotPublic(self, "the host is private or reserved")
+        return connected
+
+
+class _PublicOnlyHTTPS(_PublicOnly, _GuardedHTTPS):
+    pass
+
+
+class _PublicPool(_Pool):
+    ConnectionCls = _PublicOnly
+
+
+class _PublicPoolHTTPS(_PoolHTTPS):
+    ConnectionCls = _PublicOnlyHTTPS
+
+
+class PublicAdapter(GuardedAdapter):
+    """Goes to public hosts only; behind a proxy of the environment it is the proxy that chooses."""
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """Make the pools."""
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = {"http": _PublicPool, "https": _PublicPoolHTTPS}
+
+
 class SingleUseAdapter(GuardedAdapter):
     """Opens a connection for each request: a pooled one may have died unseen while the process was frozen, and a
     request that was lost on it would count as perhaps accepted."""
@@ -114,7 +153,7 @@ class SingleUseAdapter(GuardedAdapter):
 
 def new_session(single_use_prefixes: Iterable[str]) -> requests.Session:
     """A session for many threads and accounts: no cookies, and no reuse of connections below the given prefixes."""
-    session = requests.Session()
+    session = OneHopSession()
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     pooled = GuardedAdapter(pool_connections=POOL_SIZE, pool_maxsize=POOL_SIZE)
     for prefix in ("http://", "https://"):
@@ -122,4 +161,12 @@ def new_session(single_use_prefixes: Iterable[str]) -> requests.Session:
     single_use = SingleUseAdapter()
     for prefix in single_use_prefixes:
         session.mount(prefix, single_use)
+    return session
+
+
+def public_session() -> requests.Session:
+    """A session for hosts that the site named: like `new_session`, but private and reserved ones are not talked to."""
+    session = new_session(())
+    for prefix in ("http://", "https://"):
+        session.mount(prefix, PublicAdapter(pool_connections=POOL_SIZE, pool_maxsize=POOL_SIZE))
     return session

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
-from uuid import NAMESPACE_OID, uuid5
+from uuid import NAMESPACE_OID, UUID, uuid5
 
 from .orders import ImageOrder, VideoOrder
 
@@ -22,6 +22,7 @@ IMAGE_SEED_BASE = 2_500_000_000
 IMAGE_SEED_RANGE = 100_000_000
 VIDEO_SEED_RANGE = 2**32
 IMAGE_MARK = "##"
+STORY = re.compile(r"连续|绘本|故事|[0-9０-９一二三四五六七八九十]+张")
 FRAME_NAMES = ("first_frame_image", "end_frame_image")
 
 
@@ -33,8 +34,8 @@ class Derived:
         self._numbers = count(1)
 
     def id(self) -> str:
-        """The next uuid."""
-        return str(uuid5(self._root, str(next(self._numbers))))
+        """The next uuid, marked as version 4 as the site's own are (jimeng-wire 4.1)."""
+        return str(UUID(bytes=uuid5(self._root, str(next(self._numbers))).bytes, version=4))
 
     def seed(self, base: int, size: int) -> int:
         """A number from ``base`` to ``base + size - 1``."""
@@ -219,7 +220,7 @@ def _sent_resolution(order: VideoOrder) -> dict[str, str]:
 
 def _image_metrics(order: ImageOrder, references: Sequence[str], job: Job, ids: Derived) -> str:
     wanted = order.count or USUAL_COUNT
-    many = wanted > USUAL_COUNT
+    many = wanted > USUAL_COUNT or _asks_for_a_story(order, references)
     scene = {
         "type": "image",
         "scene": "ImageMultiGenerate" if many else "ImageBasicGenerate",
@@ -238,6 +239,11 @@ def _image_metrics(order: ImageOrder, references: Sequence[str], job: Job, ids: 
     }
     extra = ("templateId", "templateSource", "lastRequestId", "originRequestId") if many else ()
     return _text(metrics | dict.fromkeys(extra, ""))
+
+
+def _asks_for_a_story(order: ImageOrder, references: Sequence[str]) -> bool:
+    """Whether the words of a prompt ask for several pictures, as the site's own page decides it (jimeng-wire 4.6)."""
+    return order.model.max_images > USUAL_COUNT and not references and STORY.search(order.prompt) is not None
 
 
 def _reported_ability(strength: float, ids: Derived) -> Json:

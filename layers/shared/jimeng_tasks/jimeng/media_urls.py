@@ -9,6 +9,8 @@ from .answers import first_text, mapping_of
 
 Path = tuple[str, ...]
 
+MAX_ADDRESS = 8192  # bytes
+
 PREVIEW_PATHS: tuple[Path, ...] = (
     ("common_attr", "transcoded_video", "origin", "video_url"),
     ("video", "transcoded_video", "origin", "video_url"),
@@ -128,6 +130,8 @@ def _usable(candidates: Iterator[Any]) -> Iterator[str]:
 
 def _is_http(address: str) -> bool:
     try:
+        if len(address.encode()) > MAX_ADDRESS:
+            return False
         parts = urlsplit(address)
         return parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .answers import first_text, mapping_of
+from .answers import MAX_ID, first_text, mapping_of
 
 Record = Mapping[str, Any]
 
@@ -26,7 +26,7 @@ def submit_id_of(record: Record) -> str:
 
 def _id(source: Mapping[str, Any], *keys: str) -> str:
     found = first_text(source, *keys)
-    return "" if found == UNSET_ID else found
+    return "" if found == UNSET_ID or len(found) > MAX_ID else found
 
 
 def records_by_history_id(body: Mapping[str, Any], wanted: Sequence[str]) -> dict[str, Record]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from jimeng_tasks.exceptions import LoginMissing, RegionUnknown
 
 MAX_TOKEN_LENGTH = 512
+SECRET_LENGTH = 16
 PREFIX_LENGTH = 3
 LOOKS_LIKE_PREFIX = re.compile(r"[A-Za-z]{2}-")
 COOKIE_VALUE = re.compile(r"[!#-+\--:<-\[\]-~]+")
@@ -90,6 +91,12 @@ class Account:
     def mask(self, text: str) -> str:
         """``text`` with every occurrence of the session replaced by stars."""
         return text.replace(self.session_id, "***")
+
+    def hide(self, body: bytes) -> bytes:
+        """An answer without the session, wherever the site may have repeated it; a very short one could be anything."""
+        if len(self.session_id) < SECRET_LENGTH:
+            return body
+        return body.replace(self.session_id.encode(), b"***")
 
 
 def parse_token(token: str) -> Account:

@@ -6,7 +6,7 @@ from typing import Any
 from jimeng_tasks.domain.provider import Progress, ProgressState
 from jimeng_tasks.exceptions import ContentRejected, ProviderError, ServerRefused
 
-from .answers import describe, first_text, mapping_of, text_of
+from .answers import MAX_CODE, describe, first_text, mapping_of, text_of
 from .codes import ErrorClass, classify
 from .media_urls import image_url, is_video, item_id, preview_url
 from .records import Record
@@ -81,7 +81,7 @@ def _number(value: Any) -> int | None:
 
 
 def _failure(record: Record, default: ErrorClass, log_id: str | None, account: Account) -> ProviderError:
-    fail_code = first_text(record, "fail_code", "error_code")
+    fail_code = first_text(record, "fail_code", "error_code")[:MAX_CODE]
     key = text_of(record.get("fail_starling_key"))
     error = classify(fail_code=fail_code, starling_key=key, default=default)
     message = first_text(record, "fail_starling_message", "fail_msg", "error_msg") or "no message"

@@ -49,12 +49,15 @@ class _Slot:
 
 
 class Uploads:
-    """Uploads pictures to the image service of an account's region."""
+    """Uploads pictures to the image service of an account's region; ``stores`` goes to the hosts which that names."""
 
-    def __init__(self, settings: Settings, site: Site, transport: Transport, now: Callable[[], float]) -> None:
+    def __init__(
+        self, settings: Settings, site: Site, transport: Transport, stores: Transport, now: Callable[[], float]
+    ) -> None:
         self._settings = settings
         self._site = site
         self._transport = transport
+        self._stores = stores
         self._now = now
 
     def upload(self, account: Account, data: bytes) -> str:
@@ -108,7 +111,10 @@ class Uploads:
             "Content-Type": "application/octet-stream",
             "Content-Disposition": 'attachment; filename="undefined"',
         }
-        reply = self._transport.exchange("POST", f"{slot.host}/upload/v1/{slot.store_uri}", headers, data)
+        # A host that the settings name is the operator's choice; any other one is the site's word.
+        is_ours = slot.host in (self._settings.jimeng_base_url, self._settings.jimeng_imagex_url)
+        transport = self._transport if is_ours else self._stores
+        reply = transport.exchange("POST", f"{slot.host}/upload/v1/{slot.store_uri}", headers, data)
         # Not every host answers with JSON, but where a code is given it has to be the good one.
         code = text_of((parse_object(reply.body) or {}).get("code"))
         log.debug("store status=%d code=%s bytes=%d", reply.status, code, len(data))
@@ -160,7 +166,7 @@ class Uploads:
 
 
 def _result(action: str, reply: Reply, account: Account) -> Mapping[str, Any]:
-    answer = parse_object(reply.body) or {}
+    answer = parse_object(account.hide(reply.body)) or {}
     fault = mapping_of(mapping_of(answer.get("ResponseMetadata")).get("Error"))
     if fault:
         code, message = first_text(fault, "Code", "CodeN"), describe(text_of(fault.get("Message")), account)

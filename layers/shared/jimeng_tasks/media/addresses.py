@@ -5,15 +5,9 @@ import re
 import socket
 from urllib.parse import SplitResult, urlsplit
 
-from requests_hardened.ip_filter import EXTRA_BLOCKED_NET_RANGES
-
 from jimeng_tasks.exceptions import UrlForbidden
+from jimeng_tasks.network import is_public
 
-type IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-# The only IPv6 space in use for public hosts. What lies outside (site-local fec0::/10, IPv4-compatible ::/96,
-# NAT64) would otherwise count as global or lead back to IPv4.
-_PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
 _UNPRINTABLE = re.compile(r"[\x00-\x20\x7f\\]")
 _SHOWN_PATH = 200
 
@@ -47,17 +41,6 @@ def shown(url: str) -> str:
     """As much of a checked address as may be shown: the query is left out, for it often is a signature."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}{parts.path[:_SHOWN_PATH]}"
-
-
-def is_public(address: IpAddress) -> bool:
-    """Whether an IP address belongs to a public host: not private, local, shared, reserved, multicast or translated."""
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            return is_public(address.ipv4_mapped)
-        if address not in _PUBLIC_IPV6:
-            return False
-    blocked = any(address in network for network in EXTRA_BLOCKED_NET_RANGES)
-    return address.is_global and not address.is_multicast and not blocked
 
 
 def refuse_private_host(parts: SplitResult) -> None:

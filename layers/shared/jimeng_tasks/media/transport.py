@@ -3,7 +3,6 @@
 import ipaddress
 import socket
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
@@ -15,7 +14,7 @@ from requests_hardened.ip_filter import InvalidIPAddress
 from requests_hardened.ip_filter_adapter import IPFilterAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from .addresses import is_public
+from jimeng_tasks.network import OneHopSession, is_public
 
 _HEADERS = {
     "Accept": "*/*",
@@ -112,20 +111,13 @@ class _PublicAdapter(_DeadlineAdapter, IPFilterAdapter):  # type: ignore[misc]
         return host_params, pool_kwargs
 
 
-class _OneHopSession(requests.Session):
-    """Leaves redirects to its caller: told not to follow, requests would still read a redirect's whole body first."""
-
-    def resolve_redirects(self, *_args: Any, **_options: Any) -> Iterator[requests.Response]:
-        yield from ()
-
-
 def guarded_session(deadline: Deadline, *, allow_private: bool) -> requests.Session:
     """A session whose connections end with ``deadline`` and, unless ``allow_private``, go to public hosts only.
 
     Proxies and stored logins of the environment are not used: a proxy would resolve the name again, unchecked.
     Redirects are not followed. A forbidden host raises ``requests_hardened.ip_filter.InvalidIPAddress``.
     """
-    session = _OneHopSession()
+    session = OneHopSession()
     session.trust_env = False
     session.headers.update(_HEADERS)
     for scheme in ("http", "https"):

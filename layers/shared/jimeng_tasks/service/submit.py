@@ -71,7 +71,7 @@ class SubmitTask:
         now = self.clock.now()
         fresh = self._task(order, now)
         task = self.store.submit(fresh)
-        if task.request_hash != fresh.request_hash or task.account not in order.accounts:
+        if task.request_hash != fresh.request_hash or not task.belongs_to(order.accounts):
             raise TaskConflict(
                 f"task {fresh.task_id} already exists with another body or account: "
                 "repeat the same request, or choose another task_id or Idempotency-Key"
@@ -110,4 +110,5 @@ class SubmitTask:
         online = [s for s in self.store.servers() if s.is_online(now) and s.server_id in self.services]
         if not online:
             return self.services[0]
-        return min(online, key=lambda server: server.load).server_id
+        least = min(server.load for server in online)
+        return self.choose([server.server_id for server in online if server.load == least])

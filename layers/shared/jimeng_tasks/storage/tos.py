@@ -8,11 +8,12 @@ from jimeng_tasks.domain.ports import ChunkReader
 from jimeng_tasks.exceptions import StorageError
 from jimeng_tasks.settings import Settings
 
+from .digest import PART_BYTES, Digest, DigestingReader, digest_of
+
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 TOS_DOMAINS = (".volces.com", ".ivolces.com", ".bytepluses.com")
-PART_BYTES = 8 * 1024 * 1024
 _CONNECT_SECONDS = 5
 _READ_SECONDS = 60
 _ATTEMPTS = 3
@@ -36,7 +37,8 @@ class TosStorage:
     def store(self, key: str, content_type: str, chunks: ChunkReader) -> str:
         """Stream one object to ``key`` in parts of 8 MiB, one in memory at a time; returns its public address.
 
-        A source that fails leaves no object behind and no parts; its own error comes through.
+        A source that fails leaves no object behind and no parts; its own error comes through. What the storage kept
+        is compared with what was sent, and removed if it differs.
 
         Raises:
             StorageError: the storage refused or failed: its code and status.
@@ -51,18 +53,35 @@ class TosStorage:
             use_threads=False,
             preferred_transfer_client="classic",
         )
+        reader = DigestingReader(chunks)
         try:
             self._connected().upload_fileobj(
-                chunks,  # type: ignore[arg-type]  # boto3 only ever reads it
+                reader,  # type: ignore[arg-type]  # boto3 only ever reads it
                 self._settings.tos_bucket,
                 key,
                 ExtraArgs={"ContentType": content_type},
                 Config=one_part_at_a_time,
             )
+            self._check(key, reader.digest)
         except (Boto3Error, BotoCoreError, ClientError) as error:
             # Without the cause: its text and its request hold the key and the signature.
             raise StorageError(f"the object storage did not take the file: {_reason(error)}") from None
         return self.public_url(key)
+
+    def _check(self, key: str, sent: Digest) -> None:
+        """Compare size and ETag; an ETag of a form of its own, as encryption at rest gives, is settled by reading back.
+
+        Raises:
+            StorageError: the object differs; it is removed.
+        """
+        client, bucket = self._connected(), self._settings.tos_bucket
+        kept = client.head_object(Bucket=bucket, Key=key)
+        is_whole = kept["ContentLength"] == sent.size
+        if is_whole and kept["ETag"].strip('"') in (sent.md5(), sent.multipart_etag()):
+            return
+        if not is_whole or digest_of(client.get_object(Bucket=bucket, Key=key)["Body"]).md5() != sent.md5():
+            client.delete_object(Bucket=bucket, Key=key)
+            raise StorageError("the object storage kept other bytes than it was sent")
 
     def public_url(self, key: str) -> str:
         """The public address of an object: ``TOS_PUBLIC_BASE_URL``, or the bucket's own, and the encoded key."""

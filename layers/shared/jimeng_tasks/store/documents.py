@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from math import isfinite
 from typing import Any
 
 from jimeng_tasks.domain.task import (
@@ -24,6 +25,8 @@ from jimeng_tasks.domain.task import (
 )
 from jimeng_tasks.domain.workload import Server, TaskRef
 
+from .tokens import PLAIN, TokenVault
+
 logger = logging.getLogger(__name__)
 
 type Document = dict[str, Any]
@@ -33,6 +36,7 @@ MUTABLE_FIELDS = tuple(spec.name for spec in fields(Task) if spec.name not in _F
 DEFAULT_TIMEOUTS = {TaskType.IMAGE: 3600, TaskType.VIDEO: 86_400}
 DEFAULT_MAX_RETRIES = 3
 DEFAULT_POLL_INTERVAL = 10
+WITHOUT_PICTURES = {"original_params.images": 0}
 REF_FIELDS = ("task_id", "status", "next_poll_at", "slot")
 
 
@@ -52,15 +56,18 @@ STORED_TIMEOUT = stored_number(
 )
 
 
-def to_document(record: Task | Result | Server) -> Document:
-    """The document of a record."""
+def to_document(record: Task | Result | Server, vault: TokenVault = PLAIN) -> Document:
+    """The document of a record; ``vault`` seals the session token of a task."""
     document: Document = _plain(record)
+    if isinstance(record, Task):
+        sealed = vault.seal(record.internal_params.refresh_token, record.task_id)
+        document["internal_params"]["refresh_token"] = sealed
     return document
 
 
-def task_update(after: Task) -> Document:
+def task_update(after: Task, vault: TokenVault = PLAIN) -> Document:
     """The update that writes every field that may change in a task's life."""
-    document = to_document(after)
+    document = to_document(after, vault)
     present = {name: document[name] for name in MUTABLE_FIELDS if name in document}
     absent = {name: "" for name in MUTABLE_FIELDS if name not in document}
     return {"$set": present, "$unset": absent} if absent else {"$set": present}
@@ -72,6 +79,8 @@ def _plain(value: Any) -> Any:
         return {name: _plain(member) for name, member in members if member is not None}
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()  # half a surrogate pair could not be written at all
     if isinstance(value, Mapping):
         return {key: _plain(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
@@ -79,28 +88,29 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def tasks_from(documents: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
+def tasks_from(documents: Iterable[Mapping[str, Any]], vault: TokenVault = PLAIN) -> Iterator[Task]:
     """The tasks of documents; one that cannot be read is reported and left out, so that it harms no other."""
     for document in documents:
         try:
-            yield task_from(document)
+            yield task_from(document, vault)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             logger.error("task %s is malformed: %s", document.get("task_id"), type(error).__name__)
 
 
-def task_from(document: Mapping[str, Any]) -> Task:
+def task_from(document: Mapping[str, Any], vault: TokenVault = PLAIN) -> Task:
     """The task of a document; what the seed requires and an older writer left out gets the seed's default."""
+    task_id = document["task_id"]
     task_type = TaskType(document["task_type"])
     created_at = _number(document, "created_at", 0)
     started_at = _whole(document, "started_at")
     task_timeout = _number(document, "task_timeout", DEFAULT_TIMEOUTS[task_type])
     deadline_at = _whole(document, "deadline_at")
     return Task(
-        task_id=document["task_id"],
+        task_id=task_id,
         task_type=task_type,
         server_id=document["server_id"],
-        original_params=document.get("original_params") or {},
-        internal_params=_internal_params(document.get("internal_params") or {}),
+        original_params=_mapping(document, "original_params"),
+        internal_params=_internal_params(_mapping(document, "internal_params"), task_id, vault),
         status=TaskStatus(document["status"]),
         retry_count=_number(document, "retry_count", 0),
         max_retries=_number(document, "max_retries", DEFAULT_MAX_RETRIES),
@@ -164,9 +174,9 @@ def server_from(document: Mapping[str, Any]) -> Server:
     )
 
 
-def _internal_params(document: Mapping[str, Any]) -> InternalParams:
+def _internal_params(document: Mapping[str, Any], task_id: str, vault: TokenVault) -> InternalParams:
     return InternalParams(
-        refresh_token=_text(document, "refresh_token") or "",
+        refresh_token=vault.unseal(_text(document, "refresh_token") or "", task_id),
         component_id=_text(document, "component_id"),
         history_id=_text(document, "history_id"),
         mapped_model=_text(document, "mapped_model"),
@@ -195,9 +205,17 @@ def _metadata(document: Mapping[str, Any]) -> ResultMetadata:
     )
 
 
-def _whole(document: Mapping[str, Any], name: str) -> int | None:
+def _mapping(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = document.get(name)
-    return None if value is None else int(value)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _whole(document: Mapping[str, Any], name: str) -> int | None:
+    """A number; None where there is none, or something that is no number."""
+    value = document.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        return None
+    return int(value)
 
 
 def _number(document: Mapping[str, Any], name: str, default: int) -> int:

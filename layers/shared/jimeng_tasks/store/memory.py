@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
 from threading import RLock
@@ -10,7 +11,7 @@ from uuid import uuid4
 
 from jimeng_tasks.domain.ports import IdSource, TaskStore
 from jimeng_tasks.domain.statistics import TaskStats
-from jimeng_tasks.domain.task import RUNNING, Result, SubmitPhase, Task, TaskStatus, TaskType
+from jimeng_tasks.domain.task import RUNNING, Result, SubmitPhase, Task, TaskStatus, TaskType, reference_urls
 from jimeng_tasks.domain.workload import Server, TaskRef, Workload
 from jimeng_tasks.exceptions import ClaimLost
 
@@ -82,6 +83,15 @@ class MemoryTaskStore(TaskStore):
         with self._lock:
             found = (cache.tasks.get(task_id) for cache in self._caches.values())
             return next((task for task in found if task), None)
+
+    def within(self, _seconds: float) -> AbstractContextManager[object]:
+        """Nothing here takes time."""
+        return nullcontext()
+
+    def references(self, task_id: str) -> list[str]:
+        """Addresses of a task's input pictures, in order."""
+        task = self.get(task_id)
+        return reference_urls(task.original_params) if task else []
 
     def hand_out(self, task_id: str, now: int, grace: int) -> Result | None:
         """Give a result away; of several readers without ``grace`` only one gets it."""

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from jimeng_tasks.domain.task import TaskType
 from jimeng_tasks.http.answers import QueryAnswer, SubmitAnswer
-from jimeng_tasks.http.auth import ApiKey, Tokens
+from jimeng_tasks.http.auth import ApiKey, Asking, Tokens
 from jimeng_tasks.http.bodies import StrictRoute
 from jimeng_tasks.http.parameters import QUERY_BODY, AskedTask, IdempotencyKey, PostedTask
 from jimeng_tasks.http.reports import query_answer, submit_answer
@@ -24,12 +24,15 @@ def generate_video(
 
 
 @router.get("/query", summary="Ask for a video task")
-def query_video(task_id: AskedTask, services: Services) -> QueryAnswer:
-    """Always 200. The first answer that holds a finished result uses it up, unless a grace time is configured."""
-    return query_answer(services, TaskType.VIDEO, task_id)
+def query_video(task_id: AskedTask, asking: Asking, services: Services) -> QueryAnswer:
+    """The first answer that holds a finished result uses it up, unless a grace time is configured.
+
+    With session tokens only their own tasks are found.
+    """
+    return query_answer(services, TaskType.VIDEO, task_id, asking)
 
 
 @router.post("/query", summary="Ask for a video task", openapi_extra=QUERY_BODY)
-def query_video_by_post(task_id: PostedTask, services: Services) -> QueryAnswer:
+def query_video_by_post(task_id: PostedTask, asking: Asking, services: Services) -> QueryAnswer:
     """The same as GET, with the id in a JSON body, a form or the query."""
-    return query_answer(services, TaskType.VIDEO, task_id)
+    return query_answer(services, TaskType.VIDEO, task_id, asking)

@@ -62,9 +62,10 @@ class Desk:
     def fail(self, task: Task, error: ProviderError | RequestError | TaskFailure) -> None:
         """End a task for an error, keeping the provider's code; raises `ClaimLost`."""
         fail_code = error.name if isinstance(error, RequestError) else error.fail_code
-        message = f"{error.name}: {error}"
+        label = error.fail_code if isinstance(error, TaskFailure) else error.name
+        message = f"{label}: {error}"
         self._end(task, *lifecycle.failed(task, message, fail_code, self.clock.now(), self.policy))
-        self.metrics.count("tasks_failed_by_class", error=error.name)
+        self.metrics.count("tasks_failed_by_class", error=label)
 
     def time_out(self, task: Task) -> None:
         """End a task that ran past its deadline; raises `ClaimLost`."""

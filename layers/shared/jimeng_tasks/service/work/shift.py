@@ -127,7 +127,7 @@ class Shift:
     def _per_account(self, step: Callable[[Desk, list[Task]], None], tasks: Iterable[Task]) -> None:
         by_account: defaultdict[str, list[Task]] = defaultdict(list)
         for task in tasks:
-            by_account[task.account].append(task)
+            by_account[task.internal_params.refresh_token].append(task)
         for group in by_account.values():
             for batch in batched(group, POLL_BATCH, strict=False):
                 self._dispatch(self._requests, step, list(batch))

@@ -5,6 +5,7 @@ The paid call is made only after a fenced write that says so. Whatever happens l
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from jimeng_tasks.domain import lifecycle
 from jimeng_tasks.domain.provider import Prepared, Progress
@@ -12,6 +13,7 @@ from jimeng_tasks.domain.task import SubmitPhase, Task
 from jimeng_tasks.exceptions import (
     ClaimLost,
     FetchFailed,
+    JimengTasksError,
     OutcomeUnknown,
     ProviderError,
     Refused,
@@ -39,6 +41,8 @@ def submit(desk: Desk, task: Task) -> None:
         desk.fail(task, error)
     except FetchFailed as error:
         desk.fail(task, TaskFailure(str(error), error.name))
+    except TaskFailure as error:
+        _requeue(desk, task, error)
     except OutcomeUnknown as error:
         if is_unsent(task):
             _requeue(desk, task, error)
@@ -50,11 +54,10 @@ def submit(desk: Desk, task: Task) -> None:
 
 def _prepare(desk: Desk, task: Task) -> tuple[Prepared, Task]:
     """Upload references and build the request; everything here is free and may be repeated."""
-    task, references = _upload_references(desk, task)
-    submit_id = task.internal_params.submit_id
-    if submit_id is None:
-        raise ClaimLost(f"task {task.task_id} was claimed without a submit id")
-    prepared = desk.provider.prepare(task.account, submit_id, task.task_type, task.original_params, references)
+    with _nothing_paid(task):
+        task, references = _upload_references(desk, task)
+        submit_id = task.internal_params.submit_id or ""
+        prepared = desk.provider.prepare(task.account, submit_id, task.task_type, task.original_params, references)
     after = lifecycle.sending(
         task,
         mapped_model=prepared.mapped_model,
@@ -65,18 +68,25 @@ def _prepare(desk: Desk, task: Task) -> tuple[Prepared, Task]:
     return prepared, desk.save(task, after)
 
 
+@contextmanager
+def _nothing_paid(task: Task) -> Iterator[None]:
+    """An error that nobody foresaw, before the paid call: it counts as a retry instead of holding the slot."""
+    try:
+        yield
+    except JimengTasksError:
+        raise
+    except Exception as error:
+        task_log(task).exception("an unexpected error before the submission")
+        raise TaskFailure("an unexpected error of this service before the submission", "internal_error") from error
+
+
 def _upload_references(desk: Desk, task: Task) -> tuple[Task, list[str]]:
     references = []
-    for url in _reference_urls(task):
+    for url in desk.store.references(task.task_id):
         picture = desk.source.read_picture(url)
         references.append(desk.provider.upload_reference(task.account, picture))
         task = desk.save(task, lifecycle.renewed(task, desk.clock.now(), desk.policy.lease))
     return task, references
-
-
-def _reference_urls(task: Task) -> Iterator[str]:
-    for image in task.original_params.get("images") or ():
-        yield image["url"]
 
 
 def _call(desk: Desk, task: Task, prepared: Prepared) -> str:
@@ -97,7 +107,7 @@ def _accept(desk: Desk, task: Task, history_id: str) -> None:
     task_log(task).info("task submitted", extra={"history_id": history_id})
 
 
-def _requeue(desk: Desk, task: Task, error: SurelyNotAccepted | OutcomeUnknown) -> None:
+def _requeue(desk: Desk, task: Task, error: SurelyNotAccepted | OutcomeUnknown | TaskFailure) -> None:
     desk.metrics.count("provider_errors", error=error.name)
     delay = desk.backoff(task.retry_count + 1, desk.policy.retry_delay)
     after = lifecycle.requeued(task, error, desk.clock.now(), max(delay, error.retry_after or 0))

@@ -12,13 +12,22 @@ from pymongo.errors import BulkWriteError
 
 from jimeng_tasks.domain.task import ACTIVE, RUNNING, SubmitPhase, Task, TaskStatus
 from jimeng_tasks.domain.workload import TaskRef, Workload
-from jimeng_tasks.store.documents import REF_FIELDS, STORED_TIMEOUT, Document, ref_from, stored_number, tasks_from
+from jimeng_tasks.store.documents import (
+    REF_FIELDS,
+    STORED_TIMEOUT,
+    WITHOUT_PICTURES,
+    Document,
+    ref_from,
+    stored_number,
+    tasks_from,
+)
 
 from .connection import Collections, store_call
 
 DUPLICATE_KEY = 11000
 ACTIVE_NAMES = [status.value for status in ACTIVE]
 RUNNING_NAMES = [status.value for status in RUNNING]
+UNREADABLE = "the stored task cannot be read"
 PENDING_NAME = TaskStatus.PENDING.value
 
 
@@ -71,7 +80,7 @@ class Claims(Collections):
         except BulkWriteError as error:
             if any(fault["code"] != DUPLICATE_KEY for fault in error.details["writeErrors"]):
                 raise
-        return self._claimed([ref.task_id for ref, _ in claimed], claim_id)
+        return self._claimed([ref.task_id for ref, _ in claimed], claim_id, now)
 
     def _start(self, claim_id: str, slot: int, now: int, lease: int) -> Document:
         return {
@@ -124,12 +133,20 @@ class Claims(Collections):
         claim_id = self._new_id()
         claim = {"claim_id": claim_id, "next_poll_at": now + lease, "updated_at": now}
         self._tasks.update_many({"task_id": {"$in": task_ids}, **condition}, {"$set": claim})
-        return self._claimed(task_ids, claim_id)
+        return self._claimed(task_ids, claim_id, now)
 
-    def _claimed(self, task_ids: list[str], claim_id: str) -> list[Task]:
-        documents = self._tasks.find({"task_id": {"$in": task_ids}, "claim_id": claim_id})
-        tasks = {task.task_id: task for task in tasks_from(documents)}
+    def _claimed(self, task_ids: list[str], claim_id: str, now: int) -> list[Task]:
+        mine = {"task_id": {"$in": task_ids}, "claim_id": claim_id}
+        documents = list(self._tasks.find(mine, WITHOUT_PICTURES))
+        tasks = {task.task_id: task for task in tasks_from(documents, self._vault)}
+        if len(tasks) < len(documents):
+            self._give_up({**mine, "task_id": {"$in": task_ids, "$nin": list(tasks)}}, now)
         return [tasks[task_id] for task_id in task_ids if task_id in tasks]
+
+    def _give_up(self, unreadable: Document, now: int) -> None:
+        """End what no poller can read, so that it holds no slot; it has no kind to write a result for."""
+        ended = {"status": TaskStatus.FAILED.value, "error_message": UNREADABLE, "completed_at": now, "updated_at": now}
+        self._tasks.update_many(unreadable, {"$set": ended, "$unset": {"claim_id": "", "slot": "", "next_poll_at": ""}})
 
 
 def _among(task_ids: Collection[str] | None) -> dict[str, Any]:

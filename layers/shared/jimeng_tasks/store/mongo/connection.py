@@ -13,6 +13,7 @@ from pymongo.errors import ConfigurationError, ConnectionFailure, OperationFailu
 from jimeng_tasks.domain.ports import IdSource
 from jimeng_tasks.exceptions import SettingsError, StoreUnavailable
 from jimeng_tasks.store.documents import Document
+from jimeng_tasks.store.tokens import PLAIN, TokenVault
 
 TASKS = "jimeng_free_generation_tasks"
 RESULTS = "jimeng_free_generation_results"
@@ -65,12 +66,17 @@ def outages_reported(client: MongoClient[Document], seconds: float | None = None
 
 
 class Collections:
-    """What every part of the store works on."""
+    """What every part of the store works on; ``vault`` keeps the session tokens of tasks."""
 
     def __init__(
-        self, client: MongoClient[Document], database_name: str, new_id: IdSource = lambda: str(uuid4())
+        self,
+        client: MongoClient[Document],
+        database_name: str,
+        new_id: IdSource = lambda: str(uuid4()),
+        vault: TokenVault = PLAIN,
     ) -> None:
         self._client = client
+        self._vault = vault
         self._new_id = new_id
         self._database = client[database_name]
         self._tasks = self._database[TASKS]

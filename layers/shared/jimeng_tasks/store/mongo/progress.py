@@ -30,7 +30,7 @@ class Progress(Collections):
         """`save` for many tasks in one call; returns how many claims were lost."""
         if not changes:
             return 0
-        updates = [UpdateOne(_fence(before), task_update(after)) for before, after in changes]
+        updates = [UpdateOne(_fence(before), task_update(after, self._vault)) for before, after in changes]
         return len(changes) - self._tasks.bulk_write(updates, ordered=False).matched_count
 
     @store_call
@@ -51,7 +51,7 @@ class Progress(Collections):
             session.with_transaction(end)
 
     def _write(self, before: Task, after: Task, session: ClientSession | None) -> None:
-        if not self._tasks.update_one(_fence(before), task_update(after), session=session).matched_count:
+        if not self._tasks.update_one(_fence(before), task_update(after, self._vault), session=session).matched_count:
             raise ClaimLost(f"the claim on task {before.task_id} was lost")
 
 

@@ -3,8 +3,9 @@
 from pymongo.client_session import ClientSession
 from pymongo.errors import DuplicateKeyError
 
-from jimeng_tasks.domain.task import Result, Task
-from jimeng_tasks.store.documents import Document, result_from, task_from, to_document
+from jimeng_tasks.domain.task import Result, Task, reference_urls
+from jimeng_tasks.exceptions import TaskConflict
+from jimeng_tasks.store.documents import WITHOUT_PICTURES, Document, result_from, tasks_from, to_document
 
 from .connection import Collections, store_call
 
@@ -16,17 +17,31 @@ class Requests(Collections):
     def submit(self, task: Task) -> Task:
         """Insert a new task; if its id is taken already, return the stored task instead."""
         try:
-            self._tasks.insert_one(to_document(task))
+            self._tasks.insert_one(to_document(task, self._vault))
         except DuplicateKeyError:
-            # The stored task can be gone by now, cleaned away: then the id is free again.
-            return self.get(task.task_id) or self.submit(task)
+            return self._stored_instead_of(task)
         return task
+
+    def _stored_instead_of(self, task: Task) -> Task:
+        document = self._tasks.find_one({"task_id": task.task_id})
+        if document is None:
+            # Cleaned away by now: the id is free again.
+            return self.submit(task)
+        stored = next(tasks_from([document], self._vault), None)
+        if stored is None:
+            raise TaskConflict(f"task {task.task_id} exists and cannot be read: choose another task_id")
+        return stored
 
     @store_call
     def get(self, task_id: str) -> Task | None:
-        """The task with this id."""
-        document = self._tasks.find_one({"task_id": task_id})
-        return task_from(document) if document else None
+        """The task with this id, without its input pictures; None also when its document cannot be read."""
+        return next(tasks_from(self._tasks.find({"task_id": task_id}, WITHOUT_PICTURES), self._vault), None)
+
+    @store_call
+    def references(self, task_id: str) -> list[str]:
+        """Addresses of a task's input pictures, in order."""
+        document = self._tasks.find_one({"task_id": task_id}, {"original_params.images": 1})
+        return reference_urls((document or {}).get("original_params") or {})
 
     @store_call
     def hand_out(self, task_id: str, now: int, grace: int) -> Result | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from jimeng_tasks.domain.statistics import TaskStats
 from jimeng_tasks.domain.task import RUNNING, TERMINAL, TaskStatus
+from jimeng_tasks.store.documents import stored_number
 
 from .connection import Collections, store_call
 
@@ -42,15 +43,16 @@ class Statistics(Collections):
 
     def _oldest_pending(self, chosen: dict[str, Any]) -> int | None:
         pending = {**chosen, "status": TaskStatus.PENDING.value}
-        oldest = {"_id": None, "created_at": {"$min": "$created_at"}}
+        oldest = {"_id": None, "created_at": {"$min": stored_number("created_at", None)}}
         group = next(iter(self._tasks.aggregate([{"$match": pending}, {"$group": oldest}])), None)
-        return None if group is None else int(group["created_at"])
+        return None if group is None else group["created_at"]
 
     def _recent(self, chosen: dict[str, Any], now: int) -> tuple[int, int, float]:
         """How many tasks ended in the last hour, how many of them failed, and the sum of their times."""
         names = [status.value for status in TERMINAL]
         recent = {**chosen, "status": {"$in": names}, "updated_at": {"$gt": now - RECENT_SECONDS}}
-        took = {"$subtract": [{"$ifNull": ["$completed_at", "$updated_at"]}, "$created_at"]}
+        ended_at = stored_number("completed_at", "$updated_at")
+        took = {"$subtract": [ended_at, stored_number("created_at", ended_at)]}
         totals = {"_id": "$status", "count": {"$sum": 1}, "seconds": {"$sum": took}}
         groups = {group["_id"]: group for group in self._tasks.aggregate([{"$match": recent}, {"$group": totals}])}
         failed = groups.get(TaskStatus.FAILED.value, {"count": 0})["count"]

@@ -1,5 +1,8 @@
 """Servers and housekeeping: heartbeats, service leases, clean-up and the health check."""
 
+from contextlib import AbstractContextManager
+
+import pymongo
 from pymongo.collection import Collection
 from pymongo.errors import DuplicateKeyError
 
@@ -21,6 +24,10 @@ class Upkeep(Collections):
     def ping(self) -> None:
         """Return when the store can serve a read and a write."""
         self._upkeep.find_one_and_update({"_id": "ping"}, {"$inc": {"count": 1}}, upsert=True)
+
+    def within(self, seconds: float) -> AbstractContextManager[object]:
+        """Inside the block all calls together take at most so many seconds."""
+        return pymongo.timeout(seconds)
 
     @store_call
     def heartbeat(self, server: Server, owner: str, lease_until: int) -> bool:
