@@ -9,7 +9,7 @@ LOCKED := $(LAYER)/requirements.txt requirements-dev.txt requirements-sam.txt $(
 .DEFAULT_GOAL := help
 SAM_ENVIRON := PATH="$(CURDIR)/.venv/bin:$$PATH" SAM_CLI_TELEMETRY=0
 
-.PHONY: help install run demo replay indexes test check bench cost audit test-sam sam-install sam-build lock clean
+.PHONY: help install run demo replay indexes test check bench cost soak audit test-sam sam-install sam-build lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ check: install ## Lint, formatting, types, import rules and lock files
 	$(PYTHON) -m mypy
 	PYTHONPATH=$(LAYER):. .venv/bin/lint-imports
 	$(PYTHON) scripts/check_locks.py
+
+soak: install ## The fault, crash and security suites at length: SECONDS=600
+	SOAK_SECONDS=$(or $(SECONDS),600) $(PYTHON) -m pytest tests/reliability tests/faults tests/security -o timeout=7200
 
 audit: install ## Ask the package index for known vulnerabilities of what is locked
 	@$(PYTHON) scripts/audit.py

@@ -144,14 +144,14 @@ def test_a_task_is_claimed_once_and_only_by_its_own_service(store: TaskStore) ->
     assert store.claim_pending("s1", refs, [1], NOW + 2 * LEASE, LEASE) == []
 
 
-def test_a_taken_slot_leaves_only_its_own_task_unclaimed(store: TaskStore) -> None:
+def test_at_a_taken_slot_the_younger_tasks_wait_too(store: TaskStore) -> None:
     claim(store, new_task("holder", task_type=TaskType.VIDEO), slots=[1])
     waiting = [store.submit(new_task(f"t{number}", created_at=NOW - 9 + number)) for number in range(3)]
     refs = store.survey("s1", 3).pending
 
     claimed = store.claim_pending("s1", refs, [0, 1, 2], NOW, LEASE)
 
-    assert _ids(claimed) == ["t0", "t2"]
+    assert _ids(claimed) == ["t0"]
     assert store.get("t1") == waiting[1]
 
 

@@ -14,6 +14,7 @@ from local.processes import ROOT
 TOOLS = ("sh", "make", "dirname", "cmp", "cp", "awk", "env")
 TARGETS = {"install", "run", "demo", "replay", "indexes", "test", "check", "test-sam", "sam-install", "sam-build"} | {
     "audit",
+    "soak",
     "bench",
     "cost",
     "lock",

@@ -64,8 +64,9 @@ class TaskStore(Protocol):
         """Move due pending tasks to ``processing``, the n-th on the n-th slot, each with a fresh claim.
 
         Sets ``claim_id``, ``slot``, ``started_at``, ``deadline_at``, ``submit_phase`` PREPARING, a fresh
-        ``internal_params.submit_id`` if it has none, and ``next_poll_at`` = ``now + lease``. A task or a slot that
-        another poller was quicker to take is left out, and so is a task past its deadline.
+        ``internal_params.submit_id`` if it has none, and ``next_poll_at`` = ``now + lease``. A task that another
+        poller was quicker to take is left out, and so is one past its deadline; at the first slot that is taken the
+        rest waits, so that no task starts before one that waited longer.
         """
 
     def claim_due(self, refs: Sequence[TaskRef], now: int, lease: int) -> list[Task]:

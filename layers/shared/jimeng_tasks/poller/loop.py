@@ -54,6 +54,7 @@ class PollerLoop:
         self._owner = new_id()
         self._shift = Shift(desk, config.server_id, config.capacity, self._may_begin, assignment.only)
         self._ticks = 0
+        self._has_lease = False
 
     def run(self) -> str:
         """Work until there is nothing left to do or no time; returns the reason for stopping."""
@@ -92,7 +93,8 @@ class PollerLoop:
         try:
             return self._loop()
         finally:
-            self._desk.store.release_service(self._config.server_id, self._owner)
+            if self._has_lease:
+                self._desk.store.release_service(self._config.server_id, self._owner)
 
     def _help_out(self) -> str:
         """Another loop runs this service: a kick only starts what is pending, at once, and leaves the rest to it."""
@@ -155,13 +157,16 @@ class PollerLoop:
         return self._remaining() > self._margin
 
     def _heartbeat(self) -> bool:
-        now = self._desk.clock.now()
+        """A sign of life, which takes the service lease if there is work; False while another loop has it."""
+        now, workload = self._desk.clock.now(), self._shift.workload
         server = Server(
             server_id=self._config.server_id,
             status="online",
             last_heartbeat_at=now,
-            load=len(self._shift.workload.running),
+            load=len(workload.running),
             version=__version__,
         )
-        lease = max(SERVICE_LEASE, 3 * self._config.interval)
-        return self._desk.store.heartbeat(server, self._owner, now + lease)
+        lease = max(SERVICE_LEASE, 3 * self._config.interval) if workload.running or workload.pending else 0
+        is_ours = self._desk.store.heartbeat(server, self._owner, now + lease)
+        self._has_lease = is_ours and lease > 0
+        return is_ours

@@ -10,38 +10,34 @@ CHUNK_BYTES = 1024 * 1024
 
 
 class Digest:
-    """Size and MD5 of bytes that come in pieces and are sent in parts of ``PART_BYTES``."""
+    """Size and MD5s of bytes that come in pieces and are sent in parts of ``PART_BYTES``."""
 
     def __init__(self) -> None:
         self.size = 0
-        self._whole = _md5()
-        self._part = _md5()
-        self._parts: list[bytes] = []
+        self._open = _md5()
+        self._closed: list[bytes] = []
 
     def update(self, data: bytes) -> None:
         """Count more bytes."""
-        self._whole.update(data)
         while data:
             room = PART_BYTES - self.size % PART_BYTES
             piece, data = data[:room], data[room:]
-            self._part.update(piece)
+            self._open.update(piece)
             self.size += len(piece)
             if self.size % PART_BYTES == 0:
-                self._close_part()
+                self._closed.append(self._open.digest())
+                self._open = _md5()
 
-    def md5(self) -> str:
-        """The MD5 of all bytes in hex: the ETag of an object that was sent in one piece."""
-        return self._whole.hexdigest()
+    def parts(self) -> list[bytes]:
+        """The MD5 of each part; of an empty object, of its one empty part."""
+        is_open = self.size % PART_BYTES or not self._closed
+        return [*self._closed, self._open.digest()] if is_open else list(self._closed)
 
-    def multipart_etag(self) -> str:
-        """The ETag that S3 gives an object that was sent in parts: the MD5 of their MD5s, and their number."""
-        if self.size % PART_BYTES:
-            self._close_part()
-        return f"{_md5(b''.join(self._parts)).hexdigest()}-{len(self._parts)}"
-
-    def _close_part(self) -> None:
-        self._parts.append(self._part.digest())
-        self._part = _md5()
+    def etags(self) -> set[str]:
+        """What S3 answers for these bytes: the MD5 of one piece, or the MD5 of the parts' MD5s and their number."""
+        parts = self.parts()
+        sent_in_parts = f"{_md5(b''.join(parts)).hexdigest()}-{len(parts)}"
+        return {sent_in_parts, parts[0].hex()} if len(parts) == 1 else {sent_in_parts}
 
 
 def _md5(data: bytes = b"") -> "hashlib._Hash":

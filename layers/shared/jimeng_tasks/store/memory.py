@@ -129,8 +129,11 @@ class MemoryTaskStore(TaskStore):
             claimed = []
             for ref, slot in zip(refs, slots, strict=False):
                 task = self.get(ref.task_id)
-                if task and _is_startable(task, server_id, now) and slot not in self._slots(server_id):
-                    claimed.append(self._keep(self._started(task, claim_id, slot, now, lease)))
+                if task is None or not _is_startable(task, server_id, now):
+                    continue
+                if slot in self._slots(server_id):
+                    break
+                claimed.append(self._keep(self._started(task, claim_id, slot, now, lease)))
             return claimed
 
     def _started(self, task: Task, claim_id: str, slot: int, now: int, lease: int) -> Task:

@@ -17,6 +17,10 @@ from .tally import Tally
 
 logger = logging.getLogger(__name__)
 
+TRANSACTION_SECONDS = 60
+"""How long a database may keep the open transaction of a killed process: the lease must outlast it, or whoever claims
+the task next runs into its lock."""
+
 
 def task_log(task: Task) -> logging.LoggerAdapter[logging.Logger]:
     """A logger that puts the task's ids on every line."""
@@ -73,6 +77,9 @@ class Desk:
         self.tally.add("timed_out")
 
     def _end(self, before: Task, after: Task, result: Result) -> None:
+        now = self.clock.now()
+        if (before.next_poll_at or 0) - now < TRANSACTION_SECONDS:
+            before = self.save(before, lifecycle.renewed(before, now, self.policy.lease))
         self.store.finish(before, after, result)
         outcome = "completed" if result.status is ResultStatus.SUCCESS else "failed"
         self.tally.add(outcome)

@@ -76,7 +76,8 @@ class Claims(Collections):
         if not updates:
             return []
         try:
-            self._tasks.bulk_write(updates, ordered=False)
+            # In order, so that no task starts before one that waited longer and found its slot taken.
+            self._tasks.bulk_write(updates, ordered=True)
         except BulkWriteError as error:
             if any(fault["code"] != DUPLICATE_KEY for fault in error.details["writeErrors"]):
                 raise
@@ -132,7 +133,7 @@ class Claims(Collections):
             return []
         claim_id = self._new_id()
         claim = {"claim_id": claim_id, "next_poll_at": now + lease, "updated_at": now}
-        self._tasks.update_many({"task_id": {"$in": task_ids}, **condition}, {"$set": claim})
+        self._tasks.update_many({"task_id": {"$in": task_ids}, **condition}, {"$set": claim}, hint=[("task_id", 1)])
         return self._claimed(task_ids, claim_id, now)
 
     def _claimed(self, task_ids: list[str], claim_id: str, now: int) -> list[Task]:

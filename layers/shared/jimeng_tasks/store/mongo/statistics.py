@@ -10,6 +10,7 @@ from jimeng_tasks.store.documents import stored_number
 from .connection import Collections, store_call
 
 RECENT_SECONDS = 3600
+BY_END = {"status": 1, "updated_at": 1}
 
 
 class Statistics(Collections):
@@ -54,6 +55,9 @@ class Statistics(Collections):
         ended_at = stored_number("completed_at", "$updated_at")
         took = {"$subtract": [ended_at, stored_number("created_at", ended_at)]}
         totals = {"_id": "$status", "count": {"$sum": 1}, "seconds": {"$sum": took}}
-        groups = {group["_id"]: group for group in self._tasks.aggregate([{"$match": recent}, {"$group": totals}])}
+        groups = {
+            group["_id"]: group
+            for group in self._tasks.aggregate([{"$match": recent}, {"$group": totals}], hint=BY_END)
+        }
         failed = groups.get(TaskStatus.FAILED.value, {"count": 0})["count"]
         return sum(group["count"] for group in groups.values()), failed, sum(g["seconds"] for g in groups.values())
