@@ -1,5 +1,6 @@
 """Both READMEs say what is so: settings, errors, routes, commands and paths are compared with the product."""
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import fields
@@ -17,6 +18,7 @@ from local import fixtures
 ROOT = Path(__file__).parents[2]
 READMES = ("README.md", "README.zh-CN.md")
 EMPTY = "–"
+PRICED = ("lambda_gb_second_x86_64", "lambda_request", "http_api_request", "scheduler_invocation", "log_gigabyte")
 COMMENT = re.compile(r"(^|\s+)(#|%%) .*$", re.MULTILINE)
 
 
@@ -156,6 +158,17 @@ def test_the_summary_of_an_invocation_is_told_whole(page: Page) -> None:
     told = ", ".join(f"`{name}`" for name in ("server_id", *COUNTERS, "stop_reason", "duration_ms"))
 
     assert told in page.prose.replace("\n", " ").replace("、", ", ")
+
+
+def test_the_bill_of_a_month_adds_up_and_takes_the_prices_of_the_cost_command(page: Page) -> None:
+    bill = [row for row in page.rows if len(row) == 5 and re.fullmatch(r"\d+\.\d\d", row[4])]
+    usd = json.loads((ROOT / "bench" / "prices.json").read_text(encoding="utf-8"))["usd"]
+    *items, together = bill
+
+    for column in (3, 4):
+        assert sum(float(row[column]) for row in items) == pytest.approx(float(together[column]), abs=0.005)
+    assert [float(row[1]) for row in items[: len(PRICED)]] == [usd[name] for name in PRICED]
+    assert f"{usd['lambda_gb_second_arm64']:.10f}" in page.prose
 
 
 def test_both_languages_have_the_same_headings_code_and_tables() -> None:
