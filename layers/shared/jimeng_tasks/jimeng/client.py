@@ -18,7 +18,7 @@ from .drafts import Job, Submission, image_submission, video_submission
 from .models import CATALOG
 from .orders import image_order, video_order
 from .quality import BestQuality
-from .records import history_id_of, records_by_history_id, records_by_submit_id
+from .records import history_id_of, named_id, records_by_history_id, records_by_submit_id
 from .regions import ALL_REGIONS, Account, parse_token
 from .results import progress_of
 from .site import CREDIT_PATH, GENERATE_PATH, HISTORY_PATH, Site
@@ -185,7 +185,9 @@ def _holds_records(data: Any) -> bool:
 def _accepted_id(answer: Answer) -> str:
     data = mapping_of(answer.data)
     places = (data.get("aigc_data"), data, answer.body.get("aigc_data"))
-    return next((found for found in (history_id_of(mapping_of(place)) for place in places) if found), "")
+    return next(
+        (found for found in (named_id(mapping_of(place), "history_record_id") for place in places) if found), ""
+    )
 
 
 def _credit_numbers(answer: Answer) -> list[int]:

@@ -16,15 +16,16 @@ UNSET_ID = "0"
 
 def history_id_of(record: Record) -> str:
     """The history id that a record itself names; empty if it names none."""
-    return _id(record, *HISTORY_ID_KEYS) or _id(mapping_of(record.get("task")), *TASK_HISTORY_KEYS)
+    return named_id(record, *HISTORY_ID_KEYS) or named_id(mapping_of(record.get("task")), *TASK_HISTORY_KEYS)
 
 
 def submit_id_of(record: Record) -> str:
     """The submit id that a record itself names; empty if it names none."""
-    return _id(record, *SUBMIT_ID_KEYS) or _id(mapping_of(record.get("task")), *SUBMIT_ID_KEYS)
+    return named_id(record, *SUBMIT_ID_KEYS) or named_id(mapping_of(record.get("task")), *SUBMIT_ID_KEYS)
 
 
-def _id(source: Mapping[str, Any], *keys: str) -> str:
+def named_id(source: Mapping[str, Any], *keys: str) -> str:
+    """The first of some fields that holds an id; empty where none does, or one that no id can be."""
     found = first_text(source, *keys)
     return "" if found == UNSET_ID or len(found) > MAX_ID else found
 

@@ -133,7 +133,7 @@ class Claims(Collections):
             return []
         claim_id = self._new_id()
         claim = {"claim_id": claim_id, "next_poll_at": now + lease, "updated_at": now}
-        self._tasks.update_many({"task_id": {"$in": task_ids}, **condition}, {"$set": claim}, hint=[("task_id", 1)])
+        self._tasks.update_many({"task_id": {"$in": task_ids}, **condition}, {"$set": claim})
         return self._claimed(task_ids, claim_id, now)
 
     def _claimed(self, task_ids: list[str], claim_id: str, now: int) -> list[Task]:

@@ -10,7 +10,6 @@ from jimeng_tasks.store.documents import stored_number
 from .connection import Collections, store_call
 
 RECENT_SECONDS = 3600
-BY_END = {"status": 1, "updated_at": 1}
 
 
 class Statistics(Collections):
@@ -27,7 +26,8 @@ class Statistics(Collections):
             per_status[status] += count
             if status in RUNNING:
                 load[server] += count
-        ended, failed, seconds = self._recent(chosen, now)
+        # Here that bound would lead the planner past the index by time, so all services have no condition at all.
+        ended, failed, seconds = self._recent({"server_id": server_id} if server_id else {}, now)
         oldest = self._oldest_pending(chosen)
         return TaskStats(
             per_status=per_status,
@@ -55,9 +55,6 @@ class Statistics(Collections):
         ended_at = stored_number("completed_at", "$updated_at")
         took = {"$subtract": [ended_at, stored_number("created_at", ended_at)]}
         totals = {"_id": "$status", "count": {"$sum": 1}, "seconds": {"$sum": took}}
-        groups = {
-            group["_id"]: group
-            for group in self._tasks.aggregate([{"$match": recent}, {"$group": totals}], hint=BY_END)
-        }
+        groups = {group["_id"]: group for group in self._tasks.aggregate([{"$match": recent}, {"$group": totals}])}
         failed = groups.get(TaskStatus.FAILED.value, {"count": 0})["count"]
         return sum(group["count"] for group in groups.values()), failed, sum(g["seconds"] for g in groups.values())
