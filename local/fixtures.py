@@ -15,7 +15,7 @@ from local.errors import LocalError
 from local.processes import ROOT
 
 STATES = ROOT / "events" / "states"
-NEAR = 5  # seconds that a time may be off
+NEAR = 5  # seconds
 
 type Document = dict[str, Any]
 
@@ -33,12 +33,16 @@ class Fixture:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What a fixture may refer to: the time, the job that the simulated Jimeng runs for it, and the stored files."""
+    """What a fixture may refer to: the time, the job that the simulated Jimeng runs for it, and the stored files.
+
+    ``near`` is by how many seconds a time may be off.
+    """
 
     now: int
     history_id: str
     media_urls: tuple[str, ...]
     stored_url: Callable[[int], str]
+    near: int = NEAR
 
 
 FACTS: dict[str, Callable[[Facts, Any], Any]] = {
@@ -50,7 +54,7 @@ FACTS: dict[str, Callable[[Facts, Any], Any]] = {
 
 MATCHERS: dict[str, Callable[[Facts, Any, Any], bool]] = {
     "$some": lambda _, wanted, actual: (actual is not None) is wanted,
-    "$near": lambda facts, seconds, actual: actual is not None and abs(actual - facts.now - seconds) <= NEAR,
+    "$near": lambda facts, seconds, actual: actual is not None and abs(actual - facts.now - seconds) <= facts.near,
     "$length": lambda _, length, actual: actual is not None and len(actual) == length,
     "$contains": lambda _, part, actual: actual is not None and part in actual,
 }

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.sam.docker_engine import EngineError, install
+from tests.sam.packages import MachineError, install, on_path
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ def provide() -> str:
     """Have the base image in the running Docker engine; returns how it came: ``present``, ``pulled`` or ``built``.
 
     Raises:
-        EngineError: it is not there, cannot be pulled and cannot be built.
+        MachineError: it is not there, cannot be pulled and cannot be built.
     """
     if _docker("image", "inspect", IMAGE).returncode == 0:
         return "present"
@@ -51,8 +51,8 @@ def _pulled() -> bool:
 def _build() -> None:
     """Debian's Python 3.13 with Lambda's runtime client, which is what the public image is at its core."""
     if os.geteuid() != 0 or platform.machine() != "x86_64":
-        raise EngineError(f"{IMAGE} cannot be pulled; a stand-in can only be built by root on x86_64")
-    install("debootstrap")
+        raise MachineError(f"{IMAGE} cannot be pulled; a stand-in can only be built by root on x86_64")
+    install(on_path("debootstrap"), "debootstrap")
     logger.info("building a stand-in for %s", IMAGE)
     with tempfile.TemporaryDirectory(prefix="jimeng-image-") as directory:
         root = Path(directory)
@@ -84,13 +84,13 @@ def _import(root: Path) -> None:
             check=False,
         )
     if done.returncode != 0 or tar.returncode != 0:
-        raise EngineError(f"docker import failed:\n{done.stderr[-2000:]}")
+        raise MachineError(f"docker import failed:\n{done.stderr[-2000:]}")
 
 
 def _checked(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=BOOTSTRAP_SECONDS, check=False)
     if done.returncode != 0:
-        raise EngineError(f"{command[0]} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+        raise MachineError(f"{command[0]} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
 
 
 def _docker(*arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[bytes]:

@@ -1,25 +1,30 @@
 """A Docker engine for `sam local`: the one that runs, else one that is started here and stopped again."""
 
-import logging
+import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-logger = logging.getLogger(__name__)
+from local.mongodb import DIE_WITH_PARENT
+from tests.sam.packages import MachineError, install, on_path
 
 START_SECONDS = 60
 STOP_SECONDS = 30
-INSTALL_SECONDS = 600
-PACKAGES = ("docker.io", "debootstrap")
+PACKAGE = "docker.io"  # Debian 13 has the command `docker` in a package of its own, which this one recommends
 
 
-class EngineError(Exception):
-    """No Docker engine can be had on this machine; the message says what is missing."""
+def gateway() -> str:
+    """The address of this machine on Docker's bridge network."""
+    command = ["docker", "network", "inspect", "bridge", "--format", "{{json (index .IPAM.Config 0)}}"]
+    config = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=30).stdout)
+    given = config.get("Gateway")
+    return str(given) if given else config["Subnet"].rsplit(".", 1)[0] + ".1"
 
 
 def answers() -> bool:
@@ -34,54 +39,38 @@ def running_docker() -> Iterator[None]:
     """Have a Docker engine inside the block; one that was running before is left running.
 
     Raises:
-        EngineError: none runs and none can be started.
+        MachineError: none runs and none can be started.
     """
     if answers():
         yield
         return
     if os.geteuid() != 0:
-        raise EngineError("no Docker engine answers: start one, or run this as root to have one started")
-    install("dockerd")
+        raise MachineError("no Docker engine answers: start one, or run this as root to have one started")
+    install(on_path("dockerd", "docker"), PACKAGE)
+    wrapper = [sys.executable, "-I", "-S", str(DIE_WITH_PARENT), str(os.getpid())]
+    command = [*wrapper, str(shutil.which("dockerd"))]
     with tempfile.NamedTemporaryFile(prefix="jimeng-dockerd-", suffix=".log") as log:
-        process = subprocess.Popen(["dockerd"], stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         try:
             _wait_for(process, Path(log.name))
             yield
         finally:
+            _remove_stale_images()
             _stop(process)
-
-
-def install(program: str) -> None:
-    """Install Docker and debootstrap from the distribution if ``program`` is missing.
-
-    Raises:
-        EngineError: this is no system with apt-get, or the installation failed.
-    """
-    if shutil.which(program):
-        return
-    if not shutil.which("apt-get"):
-        raise EngineError(f"{program} is missing and there is no apt-get: install {', '.join(PACKAGES)}")
-    logger.info("installing %s", ", ".join(PACKAGES))
-    for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", *PACKAGES]):
-        done = subprocess.run(
-            command,
-            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=INSTALL_SECONDS,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise EngineError(f"{' '.join(command[:2])} failed:\n{done.stderr[-2000:]}")
 
 
 def _wait_for(process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while not answers():
         if process.poll() is not None or time.monotonic() > deadline:
-            raise EngineError(f"dockerd did not start:\n{log.read_text(errors='replace')[-2000:]}")
+            raise MachineError(f"dockerd did not start:\n{log.read_text(errors='replace')[-2000:]}")
         time.sleep(0.5)
+
+
+def _remove_stale_images() -> None:
+    """Each change of the layer makes SAM build an image of 230 MB; only the last one is of use."""
+    prune = ["docker", "image", "prune", "--force", "--filter", "label=stand-in=true"]
+    subprocess.run(prune, capture_output=True, check=False, timeout=60)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -10,7 +10,7 @@ from tests.sam.template import TEMPLATE
 
 LOCAL_COMMANDS = ("validate", "build", "local_invoke", "local_start_api", "local_start_lambda")
 COMMANDS = {
-    "default": LOCAL_COMMANDS,
+    "default": (*LOCAL_COMMANDS, "deploy"),
     "local": LOCAL_COMMANDS,
     "dev": ("validate", "build", "deploy"),
     "prod": ("validate", "build", "deploy"),
@@ -34,12 +34,16 @@ def test_builds_are_cached_and_parallel(environment: str) -> None:
     assert parameters(environment, "build") == {"cached": True, "parallel": True, "language_extensions": True}
 
 
-@pytest.mark.parametrize("environment", ["dev", "prod"])
+@pytest.mark.parametrize("environment", ["default", "dev", "prod"])
 def test_a_deployment_may_make_roles_and_expand_the_template_and_nothing_more(environment: str) -> None:
     deploy = parameters(environment, "deploy")
     assert deploy["capabilities"] == "CAPABILITY_IAM CAPABILITY_AUTO_EXPAND"
     assert deploy["resolve_s3"] is True
-    assert f"Stage={environment}" in deploy["tags"]
+
+
+@pytest.mark.parametrize("environment", ["dev", "prod"])
+def test_what_a_stage_makes_is_tagged_with_its_name(environment: str) -> None:
+    assert f"Stage={environment}" in parameters(environment, "deploy")["tags"]
 
 
 def test_stages_are_stacks_of_their_own_and_production_asks_before_it_changes() -> None:

@@ -1,11 +1,14 @@
 """What the template promises, read from what CloudFormation makes of it."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from jimeng_tasks.bootstrap import Container, create_api
+from jimeng_tasks.secrets import REFERENCE
 from jimeng_tasks.settings import Settings
 from tests.sam.commands import SERVICES, sam
 from tests.sam.template import TEMPLATE, expanded, of_type
@@ -13,22 +16,15 @@ from tests.sam.template import TEMPLATE, expanded, of_type
 FUNCTION = "AWS::Lambda::Function"
 LOG_GROUP = "AWS::Logs::LogGroup"
 APPROVED_EXTRAS: set[str] = set()
-SECRETS = ("MONGODB_URI", "TOS_ACCESS_KEY", "TOS_SECRET_KEY", "API_KEYS")
+SECRETS = ("MONGODB_URI", "TOKEN_ENCRYPTION_KEY", "TOS_ACCESS_KEY", "TOS_SECRET_KEY", "API_KEYS")
 TWO = "ServiceIds=a-1,b_2"
 ROUTES = {
-    "/v1/images/generations": "ImagesFunction",
-    "/v1/images/query": "ImagesFunction",
-    "/v1/video/generations": "VideoFunction",
-    "/v1/video/query": "VideoFunction",
-    "/v1/upload/images": "UploadFunction",
-    "/ping": "OpsFunction",
-    "/health": "OpsFunction",
-    "/v1/models": "OpsFunction",
-    "/v1/tasks/stats": "OpsFunction",
-    "/token/check": "OpsFunction",
-    "/token/points": "OpsFunction",
+    "/v1/images/{proxy+}": "ImagesFunction",
+    "/v1/video/{proxy+}": "VideoFunction",
+    "/v1/upload/{proxy+}": "UploadFunction",
     "$default": "OpsFunction",
 }
+GROUPS = {"images": "ImagesFunction", "video": "VideoFunction", "upload": "UploadFunction", "ops": "OpsFunction"}
 
 
 def test_the_template_passes_the_linter() -> None:
@@ -54,23 +50,25 @@ def test_a_deployment_without_parameters_has_the_settings_that_the_code_has_by_d
             service_id=variables["SERVICE_ID"],
             service_ids=SERVICES,
             poller_function_prefix="local-poller-",
+            powertools_service_name="local",
         )
 
 
 @pytest.mark.parametrize(
-    ("kind", "arn"),
+    "arn",
     [
-        ("secretsmanager", "arn:aws:secretsmanager:us-east-1:123456789012:secret:jimeng-AbCdEf"),
-        ("ssm", "arn:aws:ssm:us-east-1:123456789012:parameter/jimeng"),
+        "arn:aws:secretsmanager:us-east-1:123456789012:secret:jimeng-AbCdEf",
+        "arn:aws:ssm:us-east-1:123456789012:parameter/jimeng",
     ],
 )
-def test_secrets_stand_in_the_configuration_only_as_references(kind: str, arn: str) -> None:
+def test_secrets_stand_in_the_configuration_only_as_references(arn: str) -> None:
     template = expanded(
         TWO, f"SecretArn={arn}", "TosBucket=media", "TosEndpointUrl=https://tos-s3-cn-beijing.volces.com"
     )
     for function in of_type(template, FUNCTION).values():
         variables = function["Environment"]["Variables"]
-        assert {name: variables[name] for name in SECRETS} == {name: f"{kind}:{arn}:{name}" for name in SECRETS}
+        assert {name: variables[name] for name in SECRETS} == {name: f"{arn}:{name}" for name in SECRETS}
+        assert all(REFERENCE.fullmatch(variables[name]) for name in SECRETS)
 
 
 def test_no_secret_is_put_into_the_configuration_by_the_deployment() -> None:
@@ -82,20 +80,47 @@ def test_without_a_secret_there_is_no_reference() -> None:
         assert [function["Environment"]["Variables"][name] for name in SECRETS] == [""] * len(SECRETS)
 
 
-def test_every_route_reaches_its_function_with_events_of_format_2() -> None:
+def test_every_path_reaches_its_function_with_events_of_format_2() -> None:
     template = expanded(TWO)
     paths = of_type(template, "AWS::ApiGatewayV2::Api")["Api"]["Body"]["paths"]
     names = {name: function["FunctionName"] for name, function in of_type(template, FUNCTION).items()}
-    integrations = {
-        path: methods["x-amazon-apigateway-any-method"]["x-amazon-apigateway-integration"]
-        for path, methods in paths.items()
-        if "x-amazon-apigateway-any-method" in methods
-    }
-    assert set(integrations) == set(ROUTES)
-    for path, integration in integrations.items():
+    methods = {path: route["x-amazon-apigateway-any-method"] for path, route in paths.items()}
+    assert set(methods) == set(ROUTES)
+    for path, method in methods.items():
+        integration = method["x-amazon-apigateway-integration"]
         assert integration["uri"].endswith(f":function:{names[ROUTES[path]]}:live/invocations")
         assert integration["payloadFormatVersion"] == "2.0"
-    assert paths["$default"]["x-amazon-apigateway-any-method"]["isDefaultRoute"] is True
+    assert methods["$default"]["isDefaultRoute"] is True
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_route_of_a_group_leads_to_its_function(group: str) -> None:
+    for path in create_api(Container(Settings()), group).openapi()["paths"]:
+        taken = [route for route in ROUTES if path.startswith(route.removesuffix("{proxy+}"))]
+        assert [ROUTES[route] for route in taken or ["$default"]] == [GROUPS[group]], path
+
+
+def test_every_setting_is_declared_once_for_all_functions() -> None:
+    text = TEMPLATE.read_text(encoding="utf-8")
+    declared = re.findall(r"^ {8}([A-Z][A-Z_]+): ", text[: text.index("Resources:")], re.MULTILINE)
+    assert sorted(declared) == sorted(Settings().variable_names)
+
+
+def test_callers_from_browsers_may_send_and_read_the_headers_of_the_service() -> None:
+    cors = of_type(expanded(TWO), "AWS::ApiGatewayV2::Api")["Api"]["Body"]["x-amazon-apigateway-cors"]
+    assert set(cors["allowHeaders"]) == {"authorization", "content-type", "idempotency-key", "x-api-key"}
+    assert set(cors["exposeHeaders"]) == {"retry-after", "x-request-id"}
+    assert "allowCredentials" not in cors
+
+
+def test_concurrency_is_reserved_only_when_asked_for() -> None:
+    plain = of_type(expanded(TWO), FUNCTION)
+    assert not [name for name, function in plain.items() if "ReservedConcurrentExecutions" in function]
+    asked = of_type(expanded(TWO, "ApiReservedConcurrency=5", "PollerReservedConcurrency=2"), FUNCTION)
+    assert {name: function["ReservedConcurrentExecutions"] for name, function in asked.items()} == {
+        **dict.fromkeys(GROUPS.values(), "5"),
+        **dict.fromkeys(("Pollera1", "Pollerb2"), "2"),
+    }
 
 
 @pytest.mark.parametrize(("snap_start", "version"), [("false", "$LATEST"), ("true", ["ImagesVersion", "Version"])])
@@ -109,11 +134,18 @@ def test_the_api_calls_the_function_itself_or_with_snap_start_its_published_vers
     assert len(of_type(template, "AWS::Lambda::Version")) == (4 if snap_start == "true" else 0)
 
 
-def test_the_api_is_throttled_and_logged() -> None:
+def test_the_api_is_throttled() -> None:
     (stage,) = of_type(expanded(TWO), "AWS::ApiGatewayV2::Stage").values()
-    assert {"ThrottlingBurstLimit", "ThrottlingRateLimit"} <= set(stage["DefaultRouteSettings"])
-    assert json.loads(stage["AccessLogSettings"]["Format"])["status"] == "$context.status"
+    assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 50, "ThrottlingBurstLimit": 100}
+
+
+def test_the_access_log_holds_nothing_that_may_be_a_secret() -> None:
+    (stage,) = of_type(expanded(TWO), "AWS::ApiGatewayV2::Stage").values()
+    fields = json.loads(stage["AccessLogSettings"]["Format"])
+    assert fields["status"] == "$context.status"
     assert stage["AccessLogSettings"]["DestinationArn"] == {"Fn::GetAtt": ["AccessLogGroup", "Arn"]}
+    sources = " ".join(fields.values()).lower()
+    assert not re.search("header|query|body|authorizer|cookie", sources)
 
 
 def test_api_functions_end_before_the_gateway_gives_up_and_pollers_have_five_minutes() -> None:
