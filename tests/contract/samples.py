@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from bson import ObjectId
+
 from jimeng_tasks.domain.ports import TaskStore
 from jimeng_tasks.domain.task import (
     InternalParams,
@@ -38,6 +40,27 @@ def new_task(task_id: str = "t1", *, created_at: int = NOW, **changes: Any) -> T
         request_hash="hash",
     )
     return replace(task, **changes)
+
+
+def node_task(status: str, **changes: Any) -> dict[str, Any]:
+    """A task as the Node service's mongoose model writes it."""
+    document: dict[str, Any] = {
+        "_id": ObjectId(),
+        "__v": 0,
+        "task_id": status,
+        "task_type": "video",
+        "server_id": "s1",
+        "original_params": {"prompt": "a cat", "is_pro": False, "duration": 5000.0},
+        "internal_params": {"refresh_token": "secret"},
+        "status": status,
+        "retry_count": 0,
+        "max_retries": 3,
+        "poll_interval": 15.0,
+        "task_timeout": float(HOUR),
+        "created_at": NOW - 100.0,
+        "updated_at": NOW - 100.0,
+    }
+    return {**document, **changes}
 
 
 def result_of(task: Task, *, now: int = NOW, **changes: Any) -> Result:

@@ -1,7 +1,6 @@
 """The MongoDB store's documents: the seed's names and types, and documents that the Node service wrote."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from bson import ObjectId
@@ -10,31 +9,10 @@ from pymongo.database import Database
 from jimeng_tasks.domain.task import FileProgress, InternalParams, Result, ResultMetadata, Strikes, TaskStatus, TaskType
 from jimeng_tasks.store.documents import Document
 from jimeng_tasks.store.mongo import MongoTaskStore
-from tests.contract.samples import HOUR, LEASE, NOW, claim, complete, ended, new_task, result_of
+from tests.contract.samples import HOUR, LEASE, NOW, claim, complete, ended, new_task, node_task, result_of
 
 TASKS = "jimeng_free_generation_tasks"
 RESULTS = "jimeng_free_generation_results"
-
-
-def node_task(status: str, **changes: Any) -> Document:
-    """A task as the Node service's mongoose model writes it."""
-    document: Document = {
-        "_id": ObjectId(),
-        "__v": 0,
-        "task_id": status,
-        "task_type": "video",
-        "server_id": "s1",
-        "original_params": {"prompt": "a cat", "is_pro": False, "duration": 5000.0},
-        "internal_params": {"refresh_token": "secret"},
-        "status": status,
-        "retry_count": 0,
-        "max_retries": 3,
-        "poll_interval": 15.0,
-        "task_timeout": float(HOUR),
-        "created_at": NOW - 100.0,
-        "updated_at": NOW - 100.0,
-    }
-    return {**document, **changes}
 
 
 def _stored(database: Database[Document], collection: str, task_id: str = "t1") -> Document:
