@@ -1,5 +1,6 @@
 """A Docker engine for `sam local`: the one that runs, else one that is started here and stopped again."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 from local.mongodb import DIE_WITH_PARENT
 from tests.sam.packages import MachineError, install, on_path
 
+LOCK = Path(tempfile.gettempdir()) / "jimeng-tasks-docker.lock"
 START_SECONDS = 60
 STOP_SECONDS = 30
 PACKAGE = "docker.io"  # Debian 13 has the command `docker` in a package of its own, which this one recommends
@@ -38,9 +40,19 @@ def answers() -> bool:
 def running_docker() -> Iterator[None]:
     """Have a Docker engine inside the block; one that was running before is left running.
 
+    A second run on this machine waits for the first one: it must not use an engine that the first one is to stop.
+
     Raises:
         MachineError: none runs and none can be started.
     """
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with _engine():
+            yield
+
+
+@contextmanager
+def _engine() -> Iterator[None]:
     if answers():
         yield
         return
