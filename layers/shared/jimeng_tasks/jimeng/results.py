@@ -8,7 +8,7 @@ from jimeng_tasks.exceptions import ContentRejected, ProviderError, ServerRefuse
 
 from .answers import MAX_CODE, describe, first_text, mapping_of, text_of
 from .codes import ErrorClass, classify
-from .media_urls import image_url, is_video, item_id, preview_url
+from .media_urls import image_url, is_video, preview_url
 from .records import Record
 from .regions import Account
 
@@ -54,11 +54,6 @@ def items_of(record: Record) -> list[Mapping[str, Any]]:
     """The items of a record, without what is no object."""
     items = record.get("item_list")
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
-def video_item_ids(record: Record) -> list[str]:
-    """The ids of a record's video items, for a look-up in better quality; empty where an item has none."""
-    return [item_id(item) for item in items_of(record) if is_video(item)]
 
 
 def _state(record: Record, urls: Sequence[str]) -> tuple[ProgressState, ErrorClass]:
