@@ -21,9 +21,13 @@ START_SECONDS = 30
 
 
 class Link:
-    """A network link that lets so many bytes through per second, whatever the number of connections."""
+    """A network link that lets so many bytes through per second, whatever the number of connections.
+
+    ``QUEUE_SECONDS`` of bytes wait in it, as in a router's queue: it does not stand still when a sender wakes late.
+    """
 
     PIECE = 1 << 18
+    QUEUE_SECONDS = 0.05
 
     def __init__(self, bytes_per_second: float) -> None:
         self._bytes_per_second = bytes_per_second
@@ -33,7 +37,8 @@ class Link:
     def carry(self, size: int) -> None:
         """Return when this many bytes have passed."""
         with self._lock:
-            self._free_at = max(self._free_at, time.monotonic()) + size / self._bytes_per_second
+            begins_at = max(self._free_at, time.monotonic() - self.QUEUE_SECONDS)
+            self._free_at = begins_at + size / self._bytes_per_second
             delay = self._free_at - time.monotonic()
         time.sleep(max(0.0, delay))
 

@@ -17,7 +17,7 @@ class S3Sink(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _SinkHandler)
         self.parts: list[int] = []
         self.completed = False
-        self.object: list[tuple[int, bytes]] = []
+        self.object: dict[int, tuple[int, bytes]] = {}
 
     @contextmanager
     def running(self) -> Iterator["S3Sink"]:
@@ -43,31 +43,33 @@ class _SinkHandler(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         started = re.search(r"\?uploads", self.path)
         if started:
-            self.server.object = []
+            self.server.object = {}
         self.server.completed = not started
         name = "InitiateMultipartUploadResult" if started else "CompleteMultipartUploadResult"
         self._reply(f"<{name}><UploadId>one</UploadId></{name}>")
 
     def do_PUT(self) -> None:
-        if "partNumber" not in self.path:
-            self.server.object = []
-        self.server.parts.append(self._drain())
+        number = re.search(r"partNumber=(\d+)", self.path)
+        if number is None:
+            self.server.object = {}
+        size, digest = self._drain()
+        self.server.parts.append(size)
+        self.server.object[int(number[1]) if number else 1] = size, digest
         self._reply("")
 
     def do_HEAD(self) -> None:
-        md5s = b"".join(digest for _, digest in self.server.object)
+        md5s = b"".join(digest for _, (_, digest) in sorted(self.server.object.items()))
         etag = f"{md5(md5s).hexdigest()}-{len(self.server.object)}"
-        self._reply("", etag, sum(size for size, _ in self.server.object))
+        self._reply("", etag, sum(size for size, _ in self.server.object.values()))
 
-    def _drain(self) -> int:
+    def _drain(self) -> tuple[int, bytes]:
         left = total = int(self.headers["Content-Length"])
         digest = md5()
         while left:
             data = self.rfile.read(min(left, 1 << 20))
             digest.update(data)
             left -= len(data)
-        self.server.object.append((total, digest.digest()))
-        return total
+        return total, digest.digest()
 
     def _reply(self, text: str, etag: str = "e", size: int | None = None) -> None:
         self.send_response(200)

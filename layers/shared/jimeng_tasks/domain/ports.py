@@ -125,8 +125,8 @@ class MediaStream(Protocol):
     content_type: str
     extension: str
 
-    def read(self, size: int = -1) -> bytes:
-        """At most ``size`` bytes; empty at the end.
+    def read(self, size: int = -1, /) -> bytes:
+        """``size`` bytes, fewer only at the end; without ``size`` all the rest.
 
         Raises:
             FetchFailed: the transfer was cut short.
@@ -173,8 +173,8 @@ class MediaStorage(Protocol):
 class ChunkReader(Protocol):
     """The part of `MediaStream` (or of a file) that a storage reads."""
 
-    def read(self, size: int = -1) -> bytes:
-        """At most ``size`` bytes; empty at the end."""
+    def read(self, size: int = -1, /) -> bytes:
+        """``size`` bytes, fewer only at the end; without ``size`` all the rest."""
 
 
 class Kick(Protocol):

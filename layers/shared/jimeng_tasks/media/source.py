@@ -22,7 +22,6 @@ from .transport import Deadline, guarded_session
 MAX_REDIRECTS = 3
 MAX_MEDIA_BYTES = 4 * 1024**3
 _CONNECT_SECONDS = 10
-_PIECE_BYTES = 64 * 1024
 # What requests, urllib3, a socket and the encoding of a host name raise.
 _TRANSFER_ERRORS = (OSError, HTTPError, UnicodeError)
 _FAULTS = {
@@ -158,14 +157,14 @@ class _Body:
         Raises:
             FetchFailed: the body was cut short or took too long.
         """
-        data = bytearray()
+        data = self._piece(size)
         while len(data) < size and (piece := self._piece(size - len(data))):
             data += piece
-        return bytes(data)
+        return data
 
     def _piece(self, size: int) -> bytes:
         try:
-            piece: bytes = self._raw.read(min(size, _PIECE_BYTES), decode_content=False)
+            piece: bytes = self._raw.read(size, decode_content=False)
         except _TRANSFER_ERRORS as error:
             raise _fetch_failed(self.where, self._deadline, error, "broke off before its end") from None
         # A body without declared length ends when the connection does, so an end made by the deadline looks true.
@@ -185,7 +184,7 @@ class _SniffedStream:
         self._max_bytes = max_bytes
         self._seen = len(head)
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
         """``size`` bytes, fewer only at the end; without ``size`` all the rest.
 
         Raises:

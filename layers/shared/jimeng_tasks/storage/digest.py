@@ -5,7 +5,9 @@ from typing import Protocol
 
 from jimeng_tasks.domain.ports import ChunkReader
 
-PART_BYTES = 8 * 1024 * 1024
+PART_BYTES = 5 * 1024 * 1024
+"""The least that S3 takes as a part."""
+
 CHUNK_BYTES = 1024 * 1024
 
 
@@ -51,8 +53,8 @@ class DigestingReader:
         self.digest = Digest()
         self._chunks = chunks
 
-    def read(self, size: int = -1) -> bytes:
-        """At most ``size`` bytes; empty at the end."""
+    def read(self, size: int = -1, /) -> bytes:
+        """``size`` bytes, fewer only at the end; without ``size`` all the rest."""
         data = self._chunks.read(size)
         self.digest.update(data)
         return data

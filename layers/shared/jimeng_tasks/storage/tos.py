@@ -12,12 +12,14 @@ from .digest import PART_BYTES, Digest, DigestingReader, digest_of
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from s3transfer.manager import TransferManager
 
 TOS_DOMAINS = (".volces.com", ".ivolces.com", ".bytepluses.com")
 _CONNECT_SECONDS = 5
 _READ_SECONDS = 60
 _ATTEMPTS = 3
 _CONNECTIONS = 16
+_PARTS_ON_THEIR_WAY = 4
 
 
 class TosStorage:
@@ -26,7 +28,7 @@ class TosStorage:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._public_base = settings.tos_public_base_url or _bucket_url(settings)
-        self._client: S3Client | None = None
+        self._connection: tuple[S3Client, TransferManager] | None = None
         self._lock = threading.Lock()
 
     @classmethod
@@ -35,7 +37,10 @@ class TosStorage:
         return cls(settings) if settings.tos_bucket else None
 
     def store(self, key: str, content_type: str, chunks: ChunkReader) -> str:
-        """Stream one object to ``key`` in parts of 8 MiB, one in memory at a time; returns its public address.
+        """Stream one object to ``key`` in parts of 5 MiB; returns its public address.
+
+        The next part is read while others are on their way, so that neither side waits for the other. All transfers
+        share ``_PARTS_ON_THEIR_WAY``, which bounds what they hold in memory together.
 
         A source that fails leaves no object behind and no parts; its own error comes through. What the storage kept
         is compared with what was sent, and removed if it differs.
@@ -43,38 +48,26 @@ class TosStorage:
         Raises:
             StorageError: the storage refused or failed: its code and status.
         """
-        from boto3.exceptions import Boto3Error  # here, to keep it out of a cold start
-        from boto3.s3.transfer import TransferConfig
-        from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.exceptions import BotoCoreError, ClientError  # here, to keep it out of a cold start
 
-        one_part_at_a_time = TransferConfig(
-            multipart_threshold=PART_BYTES,
-            multipart_chunksize=PART_BYTES,
-            use_threads=False,
-            preferred_transfer_client="classic",
-        )
+        client, manager = self._connected()
         reader = DigestingReader(chunks)
+        extra = {"ContentType": content_type}
         try:
-            self._connected().upload_fileobj(
-                reader,  # type: ignore[arg-type]  # boto3 only ever reads it
-                self._settings.tos_bucket,
-                key,
-                ExtraArgs={"ContentType": content_type},
-                Config=one_part_at_a_time,
-            )
-            self._check(key, reader.digest)
-        except (Boto3Error, BotoCoreError, ClientError) as error:
+            manager.upload(reader, self._settings.tos_bucket, key, extra).result()  # type: ignore[arg-type]  # it is only read
+            self._check(client, key, reader.digest)
+        except (BotoCoreError, ClientError) as error:
             # Without the cause: its text and its request hold the key and the signature.
             raise StorageError(f"the object storage did not take the file: {_reason(error)}") from None
         return self.public_url(key)
 
-    def _check(self, key: str, sent: Digest) -> None:
+    def _check(self, client: "S3Client", key: str, sent: Digest) -> None:
         """Compare size and ETag; an ETag of a form of its own, as encryption at rest gives, is settled by reading back.
 
         Raises:
             StorageError: the object differs; it is removed.
         """
-        client, bucket = self._connected(), self._settings.tos_bucket
+        bucket = self._settings.tos_bucket
         kept = client.head_object(Bucket=bucket, Key=key)
         is_whole = kept["ContentLength"] == sent.size
         if is_whole and kept["ETag"].strip('"') in sent.etags():
@@ -87,11 +80,20 @@ class TosStorage:
         """The public address of an object: ``TOS_PUBLIC_BASE_URL``, or the bucket's own, and the encoded key."""
         return f"{self._public_base}/{quote(key)}"
 
-    def _connected(self) -> "S3Client":
+    def _connected(self) -> tuple["S3Client", "TransferManager"]:
+        from s3transfer.manager import TransferConfig, TransferManager
+
         with self._lock:
-            if self._client is None:
-                self._client = s3_client(self._settings)
-            return self._client
+            if self._connection is None:
+                config = TransferConfig(
+                    multipart_threshold=PART_BYTES,
+                    multipart_chunksize=PART_BYTES,
+                    max_request_concurrency=_PARTS_ON_THEIR_WAY,
+                    max_in_memory_upload_chunks=_PARTS_ON_THEIR_WAY,
+                )
+                client = s3_client(self._settings)
+                self._connection = client, TransferManager(client, config)
+            return self._connection
 
 
 def s3_client(settings: Settings) -> "S3Client":
@@ -99,13 +101,17 @@ def s3_client(settings: Settings) -> "S3Client":
 
     TOS answers only to virtual-hosted addresses; other servers are asked by path, which needs no name for the bucket.
     boto3's own default checksums would send aws-chunked bodies, which S3 look-alikes refuse (volcengine-wire C.2).
+    Bodies are not signed: TLS protects them on their way, and their MD5 is compared with what the storage kept.
     """
     from boto3.session import Session  # here, to keep it out of a cold start
     from botocore.config import Config
 
     config = Config(
         signature_version="s3v4",
-        s3={"addressing_style": "virtual" if is_tos(settings.tos_endpoint_url) else "path"},
+        s3={
+            "addressing_style": "virtual" if is_tos(settings.tos_endpoint_url) else "path",
+            "payload_signing_enabled": False,
+        },
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
@@ -138,7 +144,7 @@ def _bucket_url(settings: Settings) -> str:
 
 
 def _reason(error: Exception) -> str:
-    answer = getattr(error, "response", None) or getattr(error.__context__, "response", None)
+    answer = getattr(error, "response", None)
     if not isinstance(answer, dict):
         return type(error).__name__
     code = answer.get("Error", {}).get("Code", "unknown")

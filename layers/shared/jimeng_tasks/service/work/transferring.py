@@ -1,6 +1,6 @@
 """Step: copy delivered media to our own storage, file by file, so that a killed poller resumes with the rest."""
 
-from collections.abc import Callable
+from io import BytesIO
 
 from jimeng_tasks.domain import lifecycle
 from jimeng_tasks.domain.keys import media_key
@@ -9,6 +9,8 @@ from jimeng_tasks.domain.task import FileProgress, Task
 from jimeng_tasks.exceptions import FetchFailed, JimengTasksError, StorageError, UrlForbidden
 
 from .desk import Desk, task_log
+
+PIECE_BYTES = 1024 * 1024  # so few that even a slow source brings them within a lease
 
 
 def transfer(desk: Desk, task: Task) -> None:
@@ -71,14 +73,21 @@ class _Renewing:
     """A stream that keeps the task's lease alive while it is read, however long that takes."""
 
     def __init__(self, desk: Desk, task: Task, stream: MediaStream) -> None:
-        self._read: Callable[[int], bytes] = stream.read
+        self._stream = stream
         self._desk = desk
         self._task = task
         self._renew_at = desk.clock.now() + desk.policy.lease // 3
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
+        data, left = BytesIO(), size
+        while left and (piece := self._stream.read(PIECE_BYTES if left < 0 else min(left, PIECE_BYTES))):
+            data.write(piece)
+            left -= len(piece)
+            self._renew_when_due()
+        return data.getvalue()
+
+    def _renew_when_due(self) -> None:
         now = self._desk.clock.now()
         if now >= self._renew_at:
             self._desk.save(self._task, lifecycle.renewed(self._task, now, self._desk.policy.lease))
             self._renew_at = now + self._desk.policy.lease // 3
-        return self._read(size)
