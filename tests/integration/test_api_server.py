@@ -4,6 +4,8 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 import requests
@@ -26,6 +28,20 @@ class BrokenStore(MemoryTaskStore):
     def get(self, task_id: str) -> Task | None:
         if task_id == "fault":
             raise ZeroDivisionError("secret-in-an-error")
+        return super().get(task_id)
+
+
+class MeetingStore(MemoryTaskStore):
+    """A store whose readers wait until two of them have come; it notes their threads."""
+
+    def __init__(self, readers: int) -> None:
+        super().__init__()
+        self.threads: list[int] = []
+        self._all_here = threading.Barrier(readers, timeout=10)
+
+    def get(self, task_id: str) -> Task | None:
+        self.threads.append(threading.get_ident())
+        self._all_here.wait()
         return super().get(task_id)
 
 
@@ -52,6 +68,21 @@ def test_a_task_is_posted_and_asked_for(server: tuple[str, Api]) -> None:
     assert asked.json()["data"]["url"] == "https://media.example.com/0.png"
     assert requests.get(f"{address}/ping", timeout=10).text == "pong"
     assert "swagger" in requests.get(f"{address}/docs", timeout=10).text.lower()
+
+
+def test_a_slow_request_does_not_hold_up_others() -> None:
+    for address, _ in serve(Api(store=MeetingStore(readers=2))):
+        with ThreadPoolExecutor(2) as clients:
+            ask = partial(requests.get, params={"task_id": "none"}, timeout=20)
+            replies = list(clients.map(ask, [f"{address}/v1/images/query"] * 2))
+            states = [reply.json()["data"]["state"] for reply in replies]
+    assert states == ["not_found", "not_found"]
+
+
+def test_on_lambda_a_request_runs_in_the_thread_that_brought_it() -> None:
+    store = MeetingStore(readers=1)
+    assert Api(store=store).get("/v1/images/query", task_id="none").json["data"]["state"] == "not_found"
+    assert store.threads == [threading.get_ident()]
 
 
 def test_a_body_that_streams_past_the_limit_is_cut_off(server: tuple[str, Api]) -> None:

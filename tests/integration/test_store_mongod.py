@@ -15,8 +15,9 @@ from local.mongodb import find_mongod, running_mongod
 from local.scratch import ScratchDirectory
 
 OWNER = """
-import time
+import signal, time
 from local.mongodb import running_mongod
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are born ignoring it
 with running_mongod() as uri:
     print(uri, flush=True)
     time.sleep(300)
@@ -69,7 +70,7 @@ def test_mongod_dies_with_its_parent_however_that_dies(death: signal.Signals) ->
         data = Path(child.cmdline()[child.cmdline().index("--dbpath") + 1])
 
         parent.send_signal(death)
-        parent.wait()
+        parent.wait(10)
 
     child.wait(5)
     assert not child.is_running()

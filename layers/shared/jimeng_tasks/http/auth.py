@@ -4,34 +4,39 @@ import hmac
 import re
 from typing import Annotated
 
-from fastapi import Depends, Request, Security
+from fastapi import Request, Security
+from fastapi.openapi.models import APIKey as KeyScheme
 from fastapi.openapi.models import HTTPBearer as BearerScheme
-from fastapi.security import APIKeyHeader
 from fastapi.security.base import SecurityBase
 
 from jimeng_tasks.domain.task import SEALED
 from jimeng_tasks.exceptions import ApiKeyInvalid, LoginMissing
 
-from .services import Services
+from .services import services_of
 
 HOW = "send Authorization: Bearer TOKEN[,TOKEN...] with session tokens of the site"
 
-_api_key = APIKeyHeader(
-    name="X-API-Key", scheme_name="ApiKey", description="Only when API_KEYS is set.", auto_error=False
-)
 
+class _KeyCheck(SecurityBase):
+    """Refuses a request without a key when keys are set; every key is compared, in constant time."""
 
-async def require_api_key(services: Services, sent: Annotated[str | None, Security(_api_key)]) -> None:
-    """Refuse a request without a key when keys are set; every key is compared, in constant time.
+    def __init__(self) -> None:
+        self.model = KeyScheme.model_validate(
+            {"in": "header", "name": "X-API-Key", "description": "Only when API_KEYS is set."}
+        )
+        self.scheme_name = "ApiKey"
 
-    Raises:
-        ApiKeyInvalid: no key, or none of ours.
-    """
-    keys = services.settings.api_keys
-    offered = (sent or "").strip().encode("latin-1", "replace")
-    matches = [hmac.compare_digest(offered, key.encode()) for key in keys]
-    if keys and not any(matches):
-        raise ApiKeyInvalid("X-API-Key is missing or none of the keys of this service")
+    async def __call__(self, request: Request) -> None:
+        """Check the header.
+
+        Raises:
+            ApiKeyInvalid: no key, or none of ours.
+        """
+        keys = (await services_of(request)).settings.api_keys
+        offered = request.headers.get("X-API-Key", "").strip().encode("latin-1", "replace")
+        matches = [hmac.compare_digest(offered, key.encode()) for key in keys]
+        if keys and not any(matches):
+            raise ApiKeyInvalid("X-API-Key is missing or none of the keys of this service")
 
 
 def bearer_tokens(header: str | None) -> tuple[str, ...]:
@@ -68,40 +73,34 @@ class _SessionTokens(SecurityBase):
         self.scheme_name = "SessionTokens"
 
 
-class _Bearer(_SessionTokens):
-    """Reads the tokens."""
+class _KnownTokens(_SessionTokens):
+    """Reads the tokens, whose regions must be known."""
 
     async def __call__(self, request: Request) -> tuple[str, ...]:
-        return bearer_tokens(request.headers.get("Authorization"))
+        tokens = bearer_tokens(request.headers.get("Authorization"))
+        validator = (await services_of(request)).validator
+        for token in tokens:
+            validator.region(token)
+        return tokens
 
 
-class _OptionalBearer(_SessionTokens):
-    """Reads the tokens where there are any."""
+class _AskingTokens(_SessionTokens):
+    """Reads the tokens of the accounts whose tasks a query may see; None for all."""
 
     async def __call__(self, request: Request) -> tuple[str, ...] | None:
+        """Read them.
+
+        Raises:
+            LoginMissing: malformed, or none where ``REQUIRE_QUERY_AUTH`` is true.
+        """
         header = request.headers.get("Authorization", "").strip()
-        return bearer_tokens(header) if header else None
+        if header:
+            return bearer_tokens(header)
+        if (await services_of(request)).settings.require_query_auth:
+            raise LoginMissing(f"Authorization is missing: {HOW}; a query answers about their own tasks")
+        return None
 
 
-async def _asking(
-    tokens: Annotated[tuple[str, ...] | None, Security(_OptionalBearer())], services: Services
-) -> tuple[str, ...] | None:
-    """The accounts whose tasks a query may see; None for all.
-
-    Raises:
-        LoginMissing: no tokens, and ``REQUIRE_QUERY_AUTH`` is true.
-    """
-    if tokens is None and services.settings.require_query_auth:
-        raise LoginMissing(f"Authorization is missing: {HOW}; a query answers about their own tasks")
-    return tokens
-
-
-async def _known_tokens(tokens: Annotated[tuple[str, ...], Security(_Bearer())], services: Services) -> tuple[str, ...]:
-    for token in tokens:
-        services.validator.region(token)
-    return tokens
-
-
-Tokens = Annotated[tuple[str, ...], Depends(_known_tokens)]
-Asking = Annotated[tuple[str, ...] | None, Depends(_asking)]
-ApiKey = Depends(require_api_key)
+Tokens = Annotated[tuple[str, ...], Security(_KnownTokens())]
+Asking = Annotated[tuple[str, ...] | None, Security(_AskingTokens())]
+ApiKey = Security(_KeyCheck())

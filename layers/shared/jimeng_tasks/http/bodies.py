@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from email.message import Message
+from inspect import iscoroutinefunction
 from typing import Any, NoReturn
 
 from fastapi import Request, Response
@@ -11,6 +12,8 @@ from fastapi.routing import APIRoute
 
 from jimeng_tasks.exceptions import RequestError, TooLarge, UnsupportedMedia
 from jimeng_tasks.service.faults import shown
+
+from .blocking import awaitable
 
 MAX_JSON_BYTES = 10 * 1024**2
 MAX_FORM_BYTES = 64 * 1024**2
@@ -61,7 +64,10 @@ class _ParsedRequest(LimitedRequest):
 
 
 class StrictRoute(APIRoute):
-    """A route whose declared body is read by `read_json`."""
+    """A route whose declared body is read by `read_json`, and whose endpoint runs where `run_blocking` says."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint if iscoroutinefunction(endpoint) else awaitable(endpoint), **options)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The framework's own handler, given a parsed request where the endpoint declares a body."""

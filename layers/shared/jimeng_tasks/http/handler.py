@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from jimeng_tasks.settings import Settings
 
+from .blocking import at_once, run_blocking
 from .events import kind, normalised
 
 logger = logging.getLogger(__name__)
@@ -21,9 +22,13 @@ type Handler = Callable[[Any, Any], dict[str, Any]]
 
 
 def make_handler(app: FastAPI, settings: Settings) -> Handler:
-    """A Lambda handler that serves HTTP events with ``app``, greets warmers and refuses every other event."""
+    """A Lambda handler that serves HTTP events with ``app``, greets warmers and refuses every other event.
+
+    A container gets one request at a time, so endpoints run at once: a thread for each would only cost its start.
+    """
 
     async def below_root_path(scope: Scope, receive: Receive, send: Send) -> None:
+        run_blocking.set(at_once)
         scope["root_path"] = scope["aws.event"]["rootPath"]
         await app(scope, receive, send)
 

@@ -6,10 +6,11 @@ from fastapi import APIRouter, Depends
 
 from jimeng_tasks.http.answers import UploadAnswer, UploadedPicture
 from jimeng_tasks.http.auth import ApiKey
+from jimeng_tasks.http.bodies import StrictRoute
 from jimeng_tasks.http.pictures import SentPicture, read_pictures, sent_pictures
 from jimeng_tasks.http.services import Services
 
-router = APIRouter(prefix="/v1/upload", tags=["upload"], dependencies=[ApiKey])
+router = APIRouter(prefix="/v1/upload", tags=["upload"], route_class=StrictRoute, dependencies=[ApiKey])
 
 UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
