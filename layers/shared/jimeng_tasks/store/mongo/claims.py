@@ -109,7 +109,9 @@ class Claims(Collections):
         unheld = {"$nor": [{"claim_id": {"$exists": True}, "next_poll_at": {"$gt": now}}]}
         # "Not later" instead of "earlier or equal": tasks without a deadline are in the same stretch of the index.
         overdue = {"status": {"$in": ACTIVE_NAMES}, "deadline_at": {"$not": {"$gt": now}}, **unheld}
-        found = list(self._tasks.find({**overdue, **_among(task_ids)}, {"task_id": 1, "deadline_at": 1}, limit=limit))
+        chosen, fields = {**overdue, **_among(task_ids)}, {"task_id": 1, "deadline_at": 1}
+        # Asking for the index's order keeps the planner from another index that fits less.
+        found = list(self._tasks.find(chosen, fields, limit=limit, sort=["deadline_at"]))
         self._adopt([document["task_id"] for document in found if document.get("deadline_at") is None], now)
         expired = [document["task_id"] for document in found if document.get("deadline_at") is not None]
         return self._claim(expired, overdue, now, lease)

@@ -5,6 +5,7 @@ from typing import Any
 from pymongo import ASCENDING, IndexModel
 from pymongo.collection import Collection
 
+from jimeng_tasks.domain.task import ACTIVE
 from jimeng_tasks.store.documents import Document
 
 from .connection import RESULTS, SERVERS, TASKS, Collections, outages_reported
@@ -25,8 +26,8 @@ INDEXES: dict[str, list[IndexModel]] = {
         _index("updated_at"),
         # One running task per slot: this is what holds MAX_CONCURRENT_TASKS.
         _index("server_id", "slot", unique=True, partialFilterExpression={"slot": {"$exists": True}}),
-        # Overdue tasks of every server.
-        _index("status", "deadline_at"),
+        # Overdue tasks of every server; finished ones are not in it.
+        _index("deadline_at", partialFilterExpression={"status": {"$in": [status.value for status in ACTIVE]}}),
         # Old terminal tasks, and those of the last hour.
         _index("status", "updated_at"),
     ],
