@@ -37,6 +37,13 @@ def run(stage: Stage) -> Iterator[Figure]:
         yield _figure(
             f"claim_rate_seed_{processes}", ours, seed_rate(stage, processes), "the seed without its timer", 10
         )
+    yield Figure(
+        name="claim_rate_limit",
+        value=ours,
+        unit="tasks/s",
+        baseline=bare_rate(stage, processes),
+        against=f"two bare update_many in {processes} processes: what this mongod takes",
+    )
     yield _figure("claim_rate_seed_timer", ours, seed_timer_rate(stage), "the seed with its timer and limit", 10)
     if not agenda_queue.missing():
         tuned = agenda_rate(stage, 4, *TUNED)
@@ -122,6 +129,33 @@ def seed_polls(gate: Barrier, uri: str, database: str, lane: int, processes: int
         client.admin.command("ping")
         gate.wait()
         return sum(service.check_polling_tasks() for service in mine)
+
+
+def bare_rate(stage: Stage, processes: int) -> float:
+    """The least that a claim takes: each task written twice, all of a service's by one command, and nothing read."""
+    per_service = stage.size(PER_SERVICE)
+    with stage.empty_database(DATABASE) as database, stage.client() as client:
+        MongoTaskStore(client, database).prepare()
+        now = int(time.time())
+        for name in services():
+            add_tasks(stage, database, (polling_task(f"{name}-{n}", now, name, n) for n in range(per_service)))
+        done = race(bare_writes, [(stage.uri, database, lane, processes) for lane in range(processes)])
+    return sum(done.results) / done.seconds
+
+
+def bare_writes(gate: Barrier, uri: str, database: str, lane: int, processes: int) -> int:
+    """One process with its share of the services; returns how many tasks it wrote twice."""
+    with MongoClient[Document](uri, w="majority") as client:
+        tasks = client[database][TASKS]
+        client.admin.command("ping")
+        gate.wait()
+        number = 0
+        for name in services()[lane::processes]:
+            for claim in ("begun", "ended"):
+                due = {"next_poll_at": int(time.time()) + 10, "updated_at": int(time.time()), "claim_id": claim}
+                found = tasks.update_many({"server_id": name, "status": "polling"}, {"$set": due}).matched_count
+            number += found
+        return number
 
 
 def seed_timer_rate(stage: Stage) -> float:

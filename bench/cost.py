@@ -1,6 +1,6 @@
 """``make cost``: US dollars a month, from measured durations and list prices, beside the servers that are replaced.
 
-MongoDB and the object storage are left out: both ways need the same.
+MongoDB, the object storage and the traffic to it are left out: both ways need the same.
 """
 
 import json
@@ -82,6 +82,18 @@ def functions(
         "HTTP API": requests * usd["http_api_request"],
         "schedules": schedules * usd["scheduler_invocation"],
         "logs": invocations * assumed["log_bytes_per_invocation"] / 1e9 * usd["log_gigabyte"],
+        **_fixed(load.services, usd, assumed),
+    }
+
+
+def _fixed(services: int, usd: Mapping[str, float], assumed: Mapping[str, int]) -> dict[str, float]:
+    """What is paid for by the month, however much is done."""
+    metrics = services * assumed["metrics_per_service"] + assumed["other_metrics"]
+    alarms = services * assumed["alarms_per_service"] + assumed["other_alarms"]
+    return {
+        "metrics": metrics * usd["metric_month"],
+        "alarms, dashboard": alarms * usd["alarm_month"] + usd["dashboard_month"],
+        "secret": usd["secret_month"],
     }
 
 

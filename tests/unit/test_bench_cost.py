@@ -5,6 +5,7 @@ import re
 import pytest
 
 from bench.cost import Durations, Load, busy_share, functions, main, prices, servers
+from local.processes import ROOT
 
 TOOK = Durations(submit_ms=4.0, query_ms=2.0, idle_ms=10.0)
 LOAD = Load(tasks_per_day=1000, services=2, median_seconds=60)
@@ -42,6 +43,29 @@ def test_the_api_is_billed_by_request_and_by_measured_duration() -> None:
     assert once["HTTP API"] == pytest.approx(requests * 0.000001)
     by_request = requests * table["usd"]["lambda_request"]
     assert twice["API functions"] - by_request == pytest.approx(2 * (once["API functions"] - by_request))
+
+
+def test_what_watches_a_deployment_costs_the_same_whatever_it_does() -> None:
+    table = prices()
+    idle = Load(tasks_per_day=1e-9, services=2, median_seconds=60)
+
+    bills = [functions(load, TOOK, table) for load in (idle, LOAD)]
+
+    for bill in bills:
+        assert bill["metrics"] == pytest.approx((2 * 7 + 23) * 0.3)
+        assert bill["alarms, dashboard"] == pytest.approx((2 * 3 + 9) * 0.1 + 3)
+
+
+def test_the_number_of_alarms_is_that_of_the_template() -> None:
+    assumed = prices()["assumptions"]
+    template = (ROOT / "template.yaml").read_text()
+
+    def named(pattern: str) -> int:
+        return len(re.findall(rf"^ +{pattern}:$", template, re.MULTILINE))
+
+    errors = 3  # each of the loops over errors names three
+    assert named(r"- \w+Alarm&\{ServiceId\}") + named(r"\w+Alarm&\{ServiceId\}") == assumed["alarms_per_service"]
+    assert errors * named(r"- \w+Alarm&\{Error\}") + named(r"\w+Alarm") == assumed["other_alarms"]
 
 
 def test_servers_cost_the_same_whatever_they_do() -> None:
