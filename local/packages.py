@@ -1,4 +1,4 @@
-"""What the tests need of the distribution: installed with apt-get where it is missing."""
+"""What is needed of the distribution: installed with apt-get where it is missing."""
 
 import logging
 import os
@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from local.errors import LocalError
+
 logger = logging.getLogger(__name__)
 
 INSTALL_SECONDS = 900
@@ -15,7 +17,7 @@ SERVICE_POLICY = Path("/usr/sbin/policy-rc.d")
 START_NOTHING = "#!/bin/sh\nexit 101\n"
 
 
-class MachineError(Exception):
+class MachineError(LocalError):
     """This machine lacks something that cannot be had here; the message says what."""
 
 
@@ -35,7 +37,7 @@ def install(is_there: Callable[[], bool], *packages: str) -> None:
     wanted = ", ".join(packages)
     if not shutil.which("apt-get") or os.geteuid() != 0:
         raise MachineError(f"install {wanted}: only root on Debian or Ubuntu has it done here")
-    logger.info("installing %s", wanted)
+    logger.warning("installing %s with apt-get", wanted)  # shown by commands that set no logging up, too
     with _services_left_alone():
         for command in (["update"], ["install", "-y", *packages]):
             _apt_get(*command)
