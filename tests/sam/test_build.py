@@ -1,9 +1,11 @@
 """What `sam build` makes, and what a function finds of it in Lambda."""
 
+import ast
 import logging
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +16,10 @@ logger = logging.getLogger(__name__)
 
 LAYER_LIMIT = 60_000_000  # bytes; 250 MB is Lambda's own limit, for function and layers together
 SHOWN = 15
-FOLDERS = {
-    "ImagesFunction": "ImagesFunction",
-    "VideoFunction": "VideoFunction",
-    "UploadFunction": "UploadFunction",
-    "OpsFunction": "OpsFunction",
-    "Pollerjimengapi3302": "Pollerjimengapi3302",
-    "Pollerjimengapi3303": "Pollerjimengapi3303",
-}
+FUNCTIONS = (
+    *("ImagesFunction", "VideoFunction", "UploadFunction", "OpsFunction"),
+    *("Pollerjimengapi3302", "Pollerjimengapi3303"),
+)
 IMPORT = """
 import sys
 sys.path[:0] = sys.argv[1:]
@@ -33,7 +31,7 @@ print(sorted(foreign))
 """
 
 
-@pytest.mark.parametrize("function", FOLDERS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_function_needs_only_its_own_folder_and_the_layer(function: str, built: Path) -> None:
     places = [str(built / function), str(built / "SharedLayer" / "python")]
     done = subprocess.run(
@@ -48,8 +46,38 @@ def test_a_function_needs_only_its_own_folder_and_the_layer(function: str, built
     assert done.stdout.strip() == "[]"
 
 
+def test_everything_that_is_imported_only_when_it_is_needed_is_in_the_layer(built: Path) -> None:
+    place = built / "SharedLayer" / "python"
+    names = sorted({name for path in (place / "jimeng_tasks").rglob("*.py") for name in _imported(path)})
+    assert {"s3transfer.manager", "filetype", "imagesize"} <= set(names)
+    statements = [f"sys.path[:0] = [{str(place)!r}]", *(f"import {name}" for name in names)]
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-B", "-c", "\n".join(["import sys", *statements])],
+        env={"PATH": os.defpath, "HOME": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """Modules that a file imports, early or late, but not those for types alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    guards = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    for_types = {id(inner) for guard in guards for inner in ast.walk(guard)}
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+
+
 def test_a_function_ships_nothing_but_its_handler(built: Path) -> None:
-    for function in FOLDERS:
+    for function in FUNCTIONS:
         assert [path.name for path in (built / function).rglob("*") if path.is_file()] == ["app.py"]
 
 
