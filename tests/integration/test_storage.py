@@ -47,6 +47,11 @@ class Source:
         self._data = io.BytesIO(data)
         self._fails_after = fails_after
 
+    @property
+    def taken(self) -> int:
+        """How many bytes were read."""
+        return self._data.tell()
+
     def read(self, size: int = -1) -> bytes:
         if self._fails_after is not None and self._data.tell() + size > self._fails_after:
             raise FetchFailed("https://cdn.example.com/v broke off before its end")
@@ -124,6 +129,15 @@ def test_a_refusal_names_code_and_status_and_no_secret(endpoint: str) -> None:
             storage.store("secret/key.png", "image/png", Source(bytes(size)))
         assert not re.search("CANARY|secret|nobody", str(caught.value))
         assert caught.value.__suppress_context__
+
+
+def test_after_a_refusal_the_rest_of_the_file_is_not_read(endpoint: str) -> None:
+    source = Source(bytes(120 * MEBIBYTE))
+
+    with pytest.raises(StorageError, match="NoSuchBucket"):
+        TosStorage(settings_for(endpoint, bucket="nobody-made-it")).store("key.mp4", "video/mp4", source)
+
+    assert source.taken < 60 * MEBIBYTE
 
 
 def test_a_storage_that_does_not_answer_is_an_error_soon() -> None:

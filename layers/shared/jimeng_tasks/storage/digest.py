@@ -1,6 +1,7 @@
 """What was sent to an object storage, to compare with what it kept."""
 
 import hashlib
+from collections.abc import Callable
 from typing import Protocol
 
 from jimeng_tasks.domain.ports import ChunkReader
@@ -47,15 +48,16 @@ def _md5(data: bytes = b"") -> "hashlib._Hash":
 
 
 class DigestingReader:
-    """A reader that takes the digest of what is read through it."""
+    """A reader that takes the digest of what is read through it, and that ends early once ``is_over`` says so."""
 
     def __init__(self, chunks: ChunkReader) -> None:
         self.digest = Digest()
+        self.is_over: Callable[[], bool] = lambda: False
         self._chunks = chunks
 
     def read(self, size: int = -1, /) -> bytes:
         """``size`` bytes, fewer only at the end; without ``size`` all the rest."""
-        data = self._chunks.read(size)
+        data = b"" if self.is_over() else self._chunks.read(size)
         self.digest.update(data)
         return data
 

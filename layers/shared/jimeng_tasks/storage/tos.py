@@ -54,7 +54,9 @@ class TosStorage:
         reader = DigestingReader(chunks)
         extra = {"ContentType": content_type}
         try:
-            manager.upload(reader, self._settings.tos_bucket, key, extra).result()  # type: ignore[arg-type]  # it is only read
+            upload = manager.upload(reader, self._settings.tos_bucket, key, extra)  # type: ignore[arg-type]  # only read
+            reader.is_over = upload.done  # without this the rest of the file would be read after a part was refused
+            upload.result()
             self._check(client, key, reader.digest)
         except (BotoCoreError, ClientError) as error:
             # Without the cause: its text and its request hold the key and the signature.
