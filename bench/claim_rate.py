@@ -10,10 +10,10 @@ from pymongo import MongoClient
 from jimeng_tasks.service.work.shift import Shift
 from jimeng_tasks.store.mongo import MongoTaskStore
 from jimeng_tasks.store.mongo.connection import TASKS
+from tests.bench.seed_algorithm import INDEXES, TICK_SECONDS, TaskPollingService, answers_at_once
 
 from . import agenda_queue
 from .figures import BenchError, Figure, ratio_at_least
-from .seed_algorithm import INDEXES, TICK_SECONDS, TaskPollingService, answers_at_once
 from .stage import Document, Stage, container_for
 from .stored import add_tasks, new_task, polling_task
 from .stub_provider import StubProvider

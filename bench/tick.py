@@ -10,9 +10,9 @@ from jimeng_tasks.service.work.desk import Desk
 from jimeng_tasks.service.work.shift import Shift
 from jimeng_tasks.store.mongo import MongoTaskStore
 from jimeng_tasks.store.mongo.connection import TASKS
+from tests.bench.seed_algorithm import TaskPollingService
 
 from .figures import Figure, percentile, ratio_at_most, value_at_most
-from .seed_algorithm import TaskPollingService
 from .servers import SlowJimeng, serving
 from .stage import SERVICE, Document, Stage, container_for
 from .stored import add_tasks, polling_task

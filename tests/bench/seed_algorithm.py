@@ -10,7 +10,7 @@ from typing import Any
 
 from pymongo.collection import Collection
 
-from .stage import Document
+from bench.stage import Document
 
 TICK_SECONDS = 5
 MAX_CONCURRENT_TASKS = 3
