@@ -7,7 +7,7 @@ from multiprocessing.synchronize import Barrier
 
 from pymongo import MongoClient
 
-from jimeng_tasks.service.work.shift import Shift
+from jimeng_tasks.service.work.worker import Worker
 from jimeng_tasks.store.mongo import MongoTaskStore
 from jimeng_tasks.store.mongo.connection import TASKS
 from tests.bench.seed_algorithm import INDEXES, TICK_SECONDS, TaskPollingService, answers_at_once
@@ -83,18 +83,18 @@ def product_rate(stage: Stage, processes: int) -> float:
 
 def poll_everything(gate: Barrier, uri: str, database: str, first: int) -> int:
     """One process: the product's own ticks, service after service, until nothing is due; returns how many it polled."""
-    desk = container_for(uri, database, StubProvider()).new_desk()
+    ctx = container_for(uri, database, StubProvider()).new_job_context()
     names = services()
-    desk.store.ping()
+    ctx.store.ping()
     gate.wait()
     for name in names[first:] + names[:first]:
-        with Shift(desk, name, PER_SERVICE, lambda: True) as shift:
-            shift.survey()
-            while shift.workload.due(desk.clock.now()):
-                shift.tick()
-                wait(shift.jobs())
-                shift.survey()
-    return desk.tally.snapshot()["polled"]
+        with Worker(ctx, name, PER_SERVICE, lambda: True) as worker:
+            worker.survey()
+            while worker.workload.due(ctx.clock.now()):
+                worker.tick()
+                wait(worker.jobs())
+                worker.survey()
+    return ctx.counters.snapshot()["polled"]
 
 
 def agenda_rate(stage: Stage, processes: int, *options: str) -> float:

@@ -75,7 +75,7 @@ def measure(gate: Barrier, uri: str, stores: dict[int, str]) -> Times:
 def _actions(container: Container, size: int) -> dict[str, Action]:
     handler = make_handler(create_api(container, "images"), container.settings)
     chance = random.Random(size)  # the same ids every time the benchmark runs
-    store, desk = container.store, container.new_desk()
+    store, ctx = container.store, container.new_job_context()
 
     def claim() -> float:
         started = time.perf_counter()
@@ -86,7 +86,7 @@ def _actions(container: Container, size: int) -> dict[str, Action]:
 
     return {
         "claim": claim,
-        "tick": lambda: one_tick(desk, TICK_SERVICE, TICK_TASKS),
+        "tick": lambda: one_tick(ctx, TICK_SERVICE, TICK_TASKS),
         "submit": lambda: timed(handler, SUBMIT_EVENT),
         "query": lambda: timed(handler, query_event(taken_id(chance, size))),
     }

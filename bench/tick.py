@@ -6,8 +6,8 @@ from concurrent.futures import wait
 
 import requests
 
-from jimeng_tasks.service.work.desk import Desk
-from jimeng_tasks.service.work.shift import Shift
+from jimeng_tasks.service.work.context import JobContext
+from jimeng_tasks.service.work.worker import Worker
 from jimeng_tasks.store.mongo import MongoTaskStore
 from jimeng_tasks.store.mongo.connection import TASKS
 from tests.bench.seed_algorithm import TaskPollingService
@@ -31,12 +31,12 @@ def run(stage: Stage) -> Iterator[Figure]:
         MongoTaskStore(client, database).prepare()
         now = int(time.time())
         add_tasks(stage, database, (polling_task(f"t-{n}", now, SERVICE, n) for n in range(number)))
-        desk = container_for(stage.uri, database, JIMENG_BASE_URL=address).new_desk()
+        ctx = container_for(stage.uri, database, JIMENG_BASE_URL=address).new_job_context()
         tasks = client[database][TASKS]
         rounds = []
         for _ in range(ROUNDS):
             tasks.update_many({}, {"$set": {"next_poll_at": now}})
-            rounds.append(one_tick(desk, SERVICE, number))
+            rounds.append(one_tick(ctx, SERVICE, number))
         tasks.update_many({}, {"$set": {"next_poll_at": now + 3600}})
         tasks.update_many({"slot": {"$lt": SEED_SAMPLE}}, {"$set": {"next_poll_at": now}})
         seconds = (
@@ -56,13 +56,13 @@ def run(stage: Stage) -> Iterator[Figure]:
     )
 
 
-def one_tick(desk: Desk, service: str, capacity: int) -> float:
+def one_tick(ctx: JobContext, service: str, capacity: int) -> float:
     """Seconds of a survey, a tick and everything that it begins."""
-    with Shift(desk, service, capacity, lambda: True) as shift:
+    with Worker(ctx, service, capacity, lambda: True) as worker:
         started = time.perf_counter()
-        shift.survey()
-        shift.tick()
-        wait(shift.jobs())
+        worker.survey()
+        worker.tick()
+        wait(worker.jobs())
         return time.perf_counter() - started
 
 

@@ -144,24 +144,24 @@ def memory(field: str) -> int:
 
 def _product(uri: str, database: str, storage: str, number: int) -> dict[str, float]:
     """One tick of the product over delivered tasks."""
-    from jimeng_tasks.service.work.shift import Shift
+    from jimeng_tasks.service.work.worker import Worker
 
     from .stage import SERVICE, container_for
     from .stub_provider import StubProvider
 
     container = container_for(uri, database, StubProvider(), LOG_LEVEL="WARNING", **storage_environ(storage))
-    desk = container.new_desk()
-    desk.store.ping()
+    ctx = container.new_job_context()
+    ctx.store.ping()
     idle = memory("VmRSS")
     started = time.perf_counter()
-    with Shift(desk, SERVICE, number, lambda: True) as shift:
-        shift.survey()
-        shift.tick()
-        while jobs := shift.jobs():
+    with Worker(ctx, SERVICE, number, lambda: True) as worker:
+        worker.survey()
+        worker.tick()
+        while jobs := worker.jobs():
             wait(jobs)
     seconds = time.perf_counter() - started
-    if desk.tally.snapshot()["completed"] != number:
-        raise BenchError(f"not every transfer was completed: {desk.tally.snapshot()}")
+    if ctx.counters.snapshot()["completed"] != number:
+        raise BenchError(f"not every transfer was completed: {ctx.counters.snapshot()}")
     return {"idle": idle, "peak": memory("VmHWM"), "seconds": seconds}
 
 

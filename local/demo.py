@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.5
 HTTP_SECONDS = 10
 FETCH_SECONDS = 30
 FINAL = ("completed", "failed", "not_found")
-WISHES = {
+REQUESTS = {
     "image": ("images", {"prompt": "a lighthouse in a storm, oil painting"}),
     "video": ("video", {"prompt": "a paper boat drifts down a river"}),
 }
@@ -81,13 +81,13 @@ class Client:
 
     def post(self, task_type: str) -> Job:
         """Order one generation."""
-        group, body = WISHES[task_type]
+        group, body = REQUESTS[task_type]
         task = self._ask("POST", f"/v1/{group}/generations", json=body)
         return Job(task_type, task["task_id"], time.monotonic(), task["state"])
 
     def look(self, job: Job) -> None:
         """Ask what became of a task; its result is handed out only once."""
-        group, _ = WISHES[job.task_type]
+        group, _ = REQUESTS[job.task_type]
         answer = self._ask("GET", f"/v1/{group}/query", params={"task_id": job.task_id})
         job.state, job.urls = answer["state"], answer.get("urls") or []
         job.seconds = time.monotonic() - job.posted_at
@@ -120,7 +120,7 @@ def main() -> int:
     for text in [trouble, *(f"{job.task_type} task: {job.fault}" for job in jobs if job.fault)]:
         if text:
             print(f"error: {text}", file=sys.stderr, flush=True)
-    ok = not trouble and len(jobs) == len(WISHES) and all(job.is_well for job in jobs)
+    ok = not trouble and len(jobs) == len(REQUESTS) and all(job.is_well for job in jobs)
     print(json.dumps({"ok": ok, "mongodb": version, "tasks": [job.summary() for job in jobs]}), flush=True)
     return 0 if ok else 1
 
@@ -144,7 +144,7 @@ def _mongodb_version(stack: Stack) -> str | None:
 
 def _follow(stack: Stack, client: Client, jobs: list[Job]) -> None:
     """Post both tasks and show their progress until they have ended."""
-    jobs += [client.post(task_type) for task_type in WISHES]
+    jobs += [client.post(task_type) for task_type in REQUESTS]
     deadline = time.monotonic() + DEMO_SECONDS
     with _display() as show:
         show(jobs)

@@ -141,8 +141,8 @@ def test_many_equal_posts_at_once_make_one_task(mongo_store: MongoTaskStore) -> 
 
 
 def _direct(container: Container, order: dict[str, str]) -> str:
-    wish = ImageGeneration.model_validate(order).wish([TOKEN], None)
-    return container.submit(container.validator.image(wish, container.source.check)).task_id
+    request = ImageGeneration.model_validate(order).to_request([TOKEN], None)
+    return container.submit(container.validator.image(request, container.source.check)).task_id
 
 
 def test_a_repeated_order_of_a_finished_task_shows_its_state_but_no_result(api: Api) -> None:

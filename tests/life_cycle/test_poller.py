@@ -8,7 +8,7 @@ import pytest
 
 from jimeng_tasks.domain.task import TaskStatus
 from jimeng_tasks.domain.workload import Server
-from jimeng_tasks.service.work.shift import REQUEST_THREADS
+from jimeng_tasks.service.work.worker import REQUEST_THREADS
 
 from .scripted_provider import done
 from .world import INTERVAL, SERVICE, Context, World

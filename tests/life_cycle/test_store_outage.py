@@ -72,6 +72,6 @@ def test_a_cold_start_without_database_stops_in_order_too() -> None:
     with connect(NOBODY, timeout_ms=200) as client:
         world = World(MongoTaskStore(client, "nowhere"))
         handler = world.handler()
-        handler = replace(handler, new_desk=lambda: replace(world.desk(), clock=DatabaseClock(client)))
+        handler = replace(handler, new_job_context=lambda: replace(world.ctx(), clock=DatabaseClock(client)))
         summary = handler({}, Context())
     assert summary["stop_reason"] == "store_unavailable"

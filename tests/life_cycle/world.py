@@ -13,9 +13,9 @@ from jimeng_tasks.domain.task import InternalParams, Result, Task, TaskStatus, T
 from jimeng_tasks.domain.workload import Server
 from jimeng_tasks.poller.handler import PollerHandler
 from jimeng_tasks.poller.loop import PollerConfig
-from jimeng_tasks.service.work.desk import Desk
-from jimeng_tasks.service.work.shift import Shift
+from jimeng_tasks.service.work.context import JobContext
 from jimeng_tasks.service.work.upkeep import Housekeeping
+from jimeng_tasks.service.work.worker import Worker
 
 from .scripted_provider import ScriptedProvider
 from .stand_ins import BytesSource, CountingMetrics, DictStorage, ManualClock
@@ -115,8 +115,8 @@ class World:
 
     # -- when
 
-    def desk(self) -> Desk:
-        return Desk(
+    def ctx(self) -> JobContext:
+        return JobContext(
             store=self.store,
             provider=self.provider,
             source=self.source,
@@ -137,13 +137,13 @@ class World:
         only: Collection[str] | None = None,
     ) -> dict[str, int]:
         """One tick of a service's poller, with everything that it began; returns its counters."""
-        desk = self.desk()
-        with Shift(desk, service, capacity, may_begin, only) as shift:
-            shift.survey()
-            shift.tick()
-            while jobs := shift.jobs():
+        ctx = self.ctx()
+        with Worker(ctx, service, capacity, may_begin, only) as worker:
+            worker.survey()
+            worker.tick()
+            while jobs := worker.jobs():
                 assert wait(jobs, timeout=JOB_SECONDS).done, "a step hangs"
-        return desk.tally.snapshot()
+        return ctx.counters.snapshot()
 
     def tick_after(self, seconds: int, **how: Any) -> dict[str, int]:
         """Let time pass, then tick."""
@@ -156,7 +156,7 @@ class World:
         """A poller as Lambda runs it, in a container of its own."""
         return PollerHandler(
             config=PollerConfig(server_id=service, capacity=capacity, interval=1, margin=margin),
-            new_desk=self.desk,
+            new_job_context=self.ctx,
             housekeeping=Housekeeping(self.store, self.clock, retention),
             new_id=lambda: f"owner-{next(self._owners)}",
             flush=lambda: None,

@@ -37,7 +37,7 @@ processes.set_forkserver_preload(
         "tests.reliability.crash_child",
         "jimeng_tasks.store.mongo",
         "jimeng_tasks.poller.handler",
-        "jimeng_tasks.service.work.shift",
+        "jimeng_tasks.service.work.worker",
         "jimeng_tasks.jimeng.client",
         "jimeng_tasks.media.source",
         "jimeng_tasks.storage.tos",

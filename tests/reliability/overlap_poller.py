@@ -8,7 +8,7 @@ from concurrent.futures import wait
 
 from jimeng_tasks.bootstrap import Container
 from jimeng_tasks.exceptions import StoreUnavailable
-from jimeng_tasks.service.work.shift import Shift
+from jimeng_tasks.service.work.worker import Worker
 from jimeng_tasks.settings import Settings
 
 from .timing import FastClock, Invocation
@@ -42,15 +42,15 @@ def _without_lease(container: Container) -> None:
     """Tick without asking who holds the service, as a loop does that was frozen when its lease ended."""
     settings = container.settings
     until = time.monotonic() + ROGUE_SECONDS
-    shift = Shift(
-        container.new_desk(),
+    worker = Worker(
+        container.new_job_context(),
         settings.service_id,
         settings.max_concurrent_tasks,
         may_begin=lambda: time.monotonic() < until,
     )
-    with shift, contextlib.suppress(StoreUnavailable):
+    with worker, contextlib.suppress(StoreUnavailable):
         while time.monotonic() < until:
-            shift.survey()
-            shift.tick()
-            wait(shift.jobs(), timeout=NAP)
-        wait(shift.jobs(), timeout=ROGUE_SECONDS)
+            worker.survey()
+            worker.tick()
+            wait(worker.jobs(), timeout=NAP)
+        wait(worker.jobs(), timeout=ROGUE_SECONDS)

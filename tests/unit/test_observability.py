@@ -17,7 +17,7 @@ TASK = """
 import logging
 from jimeng_tasks.observability import configure_logging
 from jimeng_tasks.domain.task import InternalParams, Task, TaskStatus, TaskType
-from jimeng_tasks.service.work.desk import task_log
+from jimeng_tasks.service.work.context import task_log
 
 configure_logging("INFO")
 configure_logging("INFO")

@@ -11,7 +11,7 @@ import pytest
 
 from jimeng_tasks.bootstrap import Container, create_api
 from jimeng_tasks.exceptions import JimengTasksError
-from jimeng_tasks.service.work.tally import COUNTERS
+from jimeng_tasks.service.work.counters import COUNTERS
 from jimeng_tasks.settings import Settings
 from local import fixtures
 

@@ -1,4 +1,4 @@
-"""Image wishes against the provider's catalog: what a spelling means, and which size all fields agree on."""
+"""Image requests against the provider's catalog: what a spelling means, and which size all fields agree on."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ import pytest
 from jimeng_tasks.exceptions import RegionUnknown, RequestError, UrlForbidden
 from jimeng_tasks.jimeng.models import CATALOG
 from jimeng_tasks.jimeng.regions import parse_token
+from jimeng_tasks.service.generation_requests import ImageRequest, Reference
 from jimeng_tasks.service.sizes import ratio_among
 from jimeng_tasks.service.submit import Order
 from jimeng_tasks.service.validation import Validator
-from jimeng_tasks.service.wishes import ImageWish, Reference
 
 RATIOS = ("1:1", "4:3", "3:4", "16:9", "9:16", "3:2", "2:3", "21:9")
 
@@ -20,8 +20,8 @@ def no_check(url: str) -> None:
 
 
 def order(**values: Any) -> Order:
-    wish = ImageWish(**{"prompt": "a boat", "accounts": ("a1",)} | values)
-    return Validator(CATALOG, lambda token: parse_token(token).region.name).image(wish, no_check)
+    request = ImageRequest(**{"prompt": "a boat", "accounts": ("a1",)} | values)
+    return Validator(CATALOG, lambda token: parse_token(token).region.name).image(request, no_check)
 
 
 def size(**values: Any) -> tuple[int, int, str, str]:
@@ -137,15 +137,15 @@ def test_every_input_picture_is_checked_and_the_bad_one_is_named() -> None:
         if "private" in url:
             raise UrlForbidden("is private")
 
-    wish = ImageWish(
+    request = ImageRequest(
         prompt="a", accounts=("a1",), images=[Reference(url="https://public"), Reference(url="https://private")]
     )
     validator = Validator(CATALOG, lambda token: parse_token(token).region.name)
     with pytest.raises(UrlForbidden, match=r"^images\[1\]: is private$"):
-        validator.image(wish, check)
+        validator.image(request, check)
     assert seen == ["https://public", "https://private"]
 
 
-def test_equal_wishes_make_equal_orders_however_they_are_spelled() -> None:
+def test_equal_requests_make_equal_orders_however_they_are_spelled() -> None:
     assert order(ratio="16x9").fingerprint() == order(ratio="16：9", resolution="2K").fingerprint()
     assert order(ratio="16:9").fingerprint() != order(ratio="9:16").fingerprint()

@@ -1,4 +1,4 @@
-"""Video wishes against the provider's catalog."""
+"""Video requests against the provider's catalog."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import pytest
 from jimeng_tasks.exceptions import RequestError
 from jimeng_tasks.jimeng.models import CATALOG
 from jimeng_tasks.jimeng.regions import parse_token
+from jimeng_tasks.service.generation_requests import Reference, VideoRequest
 from jimeng_tasks.service.validation import Validator
-from jimeng_tasks.service.wishes import Reference, VideoWish
 
 
 def no_check(url: str) -> None:
@@ -16,8 +16,8 @@ def no_check(url: str) -> None:
 
 
 def params(**values: Any) -> Any:
-    wish = VideoWish(**{"prompt": "drift", "accounts": ("a1",)} | values)
-    return Validator(CATALOG, lambda token: parse_token(token).region.name).video(wish, no_check).params
+    request = VideoRequest(**{"prompt": "drift", "accounts": ("a1",)} | values)
+    return Validator(CATALOG, lambda token: parse_token(token).region.name).video(request, no_check).params
 
 
 def test_what_is_left_open_gets_the_models_defaults() -> None:

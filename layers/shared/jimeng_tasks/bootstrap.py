@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from .poller.handler import PollerHandler
     from .service.validation import Validator
-    from .service.work.desk import Desk
+    from .service.work.context import JobContext
     from .store.tokens import TokenVault
 
 QUERY_SECONDS = 20  # what one query may spend on advancing a task in memory mode
@@ -154,11 +154,11 @@ class Container:
 
     # -- the poller
 
-    def new_desk(self) -> "Desk":
-        """The collaborators of one poller invocation, with a fresh tally."""
-        from .service.work.desk import Desk
+    def new_job_context(self) -> "JobContext":
+        """The collaborators of one poller invocation, with fresh counters."""
+        from .service.work.context import JobContext
 
-        return Desk(
+        return JobContext(
             store=self.store,
             provider=self.provider,
             source=self.source,
@@ -192,7 +192,7 @@ class Container:
         )
         return PollerHandler(
             config=config,
-            new_desk=self.new_desk,
+            new_job_context=self.new_job_context,
             housekeeping=Housekeeping(self.store, self.clock, settings.task_retention),
             new_id=new_id,
             flush=self.metrics.flush,

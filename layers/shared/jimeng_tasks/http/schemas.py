@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from jimeng_tasks.service.faults import listed, shown
-from jimeng_tasks.service.wishes import ImageWish, Reference, VideoWish
+from jimeng_tasks.service.generation_requests import ImageRequest, Reference, VideoRequest
 from jimeng_tasks.settings import SERVICE_ID_PATTERN
 
 from .fields import Flag, FreeText, Number, Pixels, ReferenceField, References, TaskId, Text, WholeNumber
@@ -45,7 +45,7 @@ def _looks_like_image(name: str) -> bool:
     return bool(LOOKS_LIKE_IMAGE.search(words))
 
 
-def _wished(images: Sequence[ReferenceField]) -> list[Reference]:
+def _references(images: Sequence[ReferenceField]) -> list[Reference]:
     return [Reference(url=image.url, width=image.width, height=image.height) for image in images]
 
 
@@ -82,9 +82,9 @@ class Generation(BaseModel):
         return _canonical(body, cls.model_fields)
 
     def common(self) -> dict[str, Any]:
-        """The values that go into every kind of wish."""
+        """The values that go into every kind of request."""
         names = ("prompt", "model", "ratio", "resolution", "task_id", "server_id")
-        return {name: getattr(self, name) for name in names} | {"images": _wished(self.images)}
+        return {name: getattr(self, name) for name in names} | {"images": _references(self.images)}
 
 
 class ImageGeneration(Generation):
@@ -109,9 +109,9 @@ class ImageGeneration(Generation):
     ]
     model_config = ConfigDict(json_schema_extra={"examples": EXAMPLES})
 
-    def wish(self, accounts: Sequence[str], idempotency_key: str | None) -> ImageWish:
-        """The body as a wish of the holder of ``accounts``."""
-        return ImageWish(
+    def to_request(self, accounts: Sequence[str], idempotency_key: str | None) -> ImageRequest:
+        """The body as a request of the holder of ``accounts``."""
+        return ImageRequest(
             **self.common(),
             accounts=accounts,
             idempotency_key=idempotency_key,
@@ -151,9 +151,9 @@ class VideoGeneration(Generation):
     ]
     model_config = ConfigDict(json_schema_extra={"examples": EXAMPLES})
 
-    def wish(self, accounts: Sequence[str], idempotency_key: str | None) -> VideoWish:
-        """The body as a wish of the holder of ``accounts``."""
-        return VideoWish(
+    def to_request(self, accounts: Sequence[str], idempotency_key: str | None) -> VideoRequest:
+        """The body as a request of the holder of ``accounts``."""
+        return VideoRequest(
             **self.common(),
             accounts=accounts,
             idempotency_key=idempotency_key,

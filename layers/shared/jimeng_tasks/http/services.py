@@ -31,7 +31,7 @@ class ApiServices(Protocol):
 
     @property
     def validator(self) -> Validator:
-        """Turns wishes into orders, by the provider's catalog."""
+        """Turns requests into orders, by the provider's catalog."""
 
     @property
     def submit(self) -> SubmitTask:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from jimeng_tasks.domain.ports import IdSource
 from jimeng_tasks.exceptions import RequestError
-from jimeng_tasks.service.work.desk import Desk
+from jimeng_tasks.service.work.context import JobContext
 from jimeng_tasks.service.work.upkeep import Housekeeping
 
 from .events import Assignment, is_warmer, parse
@@ -28,11 +28,11 @@ class InvocationContext(Protocol):
 class PollerHandler:
     """Runs one service's poller, once for each invocation.
 
-    ``new_desk`` makes a desk with a fresh tally; ``flush`` writes the metrics out.
+    ``new_job_context`` makes a context with fresh counters; ``flush`` writes the metrics out.
     """
 
     config: PollerConfig
-    new_desk: Callable[[], Desk]
+    new_job_context: Callable[[], JobContext]
     housekeeping: Housekeeping
     new_id: IdSource
     flush: Callable[[], None]
@@ -53,9 +53,9 @@ class PollerHandler:
 
     def _run(self, assignment: Assignment, context: InvocationContext) -> dict[str, Any]:
         started = time.monotonic()
-        desk = self.new_desk()
+        ctx = self.new_job_context()
         loop = PollerLoop(
-            desk,
+            ctx,
             self.config,
             assignment,
             self.housekeeping,
@@ -64,10 +64,10 @@ class PollerHandler:
         )
         stop_reason = loop.run()
         duration = time.monotonic() - started
-        desk.metrics.seconds("poller_time", duration, server_id=self.config.server_id)
+        ctx.metrics.seconds("poller_time", duration, server_id=self.config.server_id)
         summary = {
             "server_id": self.config.server_id,
-            **desk.tally.snapshot(),
+            **ctx.counters.snapshot(),
             "stop_reason": stop_reason,
             "duration_ms": round(duration * 1000),
         }

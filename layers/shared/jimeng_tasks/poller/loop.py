@@ -10,9 +10,9 @@ from jimeng_tasks import __version__
 from jimeng_tasks.domain.ports import IdSource
 from jimeng_tasks.domain.workload import Server, Workload
 from jimeng_tasks.exceptions import StoreUnavailable
-from jimeng_tasks.service.work.desk import Desk
-from jimeng_tasks.service.work.shift import Shift
+from jimeng_tasks.service.work.context import JobContext
 from jimeng_tasks.service.work.upkeep import Housekeeping
+from jimeng_tasks.service.work.worker import Worker
 
 from .events import Assignment
 
@@ -38,27 +38,27 @@ class PollerLoop:
 
     def __init__(
         self,
-        desk: Desk,
+        ctx: JobContext,
         config: PollerConfig,
         assignment: Assignment,
         housekeeping: Housekeeping,
         remaining: Callable[[], float],
         new_id: IdSource,
     ) -> None:
-        self._desk = desk
+        self._ctx = ctx
         self._config = config
         self._assignment = assignment
         self._housekeeping = housekeeping
         self._remaining = remaining
         self._margin = min(config.margin, remaining() / 3)
         self._owner = new_id()
-        self._shift = Shift(desk, config.server_id, config.capacity, self._may_begin, assignment.only)
+        self._worker = Worker(ctx, config.server_id, config.capacity, self._may_begin, assignment.only)
         self._ticks = 0
         self._has_lease = False
 
     def run(self) -> str:
         """Work until there is nothing left to do or no time; returns the reason for stopping."""
-        with self._shift:
+        with self._worker:
             try:
                 reason = self._run()
             except StoreUnavailable as error:
@@ -69,37 +69,37 @@ class PollerLoop:
         return reason
 
     def _record(self, reason: str) -> None:
-        metrics, server_id = self._desk.metrics, self._config.server_id
+        metrics, server_id = self._ctx.metrics, self._config.server_id
         is_up = reason != "store_unavailable"
         metrics.count("database_up", is_up)
         metrics.count("heartbeats", is_up, server_id=server_id)
         if is_up and not self._assignment.only:
-            self._record_workload(self._shift.workload)
+            self._record_workload(self._worker.workload)
 
     def _record_workload(self, workload: Workload) -> None:
         """Gauges of the last survey; its pending tasks are counted up to the service's capacity only."""
-        metrics, server_id = self._desk.metrics, self._config.server_id
+        metrics, server_id = self._ctx.metrics, self._config.server_id
         metrics.count("server_load", len(workload.running), server_id=server_id)
         for status, number in workload.per_status().items():
             metrics.count("tasks", number, server_id=server_id, status=status)
-        metrics.seconds("oldest_pending_age", workload.oldest_wait(self._desk.clock.now()), server_id=server_id)
+        metrics.seconds("oldest_pending_age", workload.oldest_wait(self._ctx.clock.now()), server_id=server_id)
 
     def _run(self) -> str:
         if self._assignment.only:
             return self._loop()
-        self._shift.survey()
+        self._worker.survey()
         if not self._heartbeat():
             return self._help_out()
         try:
             return self._loop()
         finally:
             if self._has_lease:
-                self._desk.store.release_service(self._config.server_id, self._owner)
+                self._ctx.store.release_service(self._config.server_id, self._owner)
 
     def _help_out(self) -> str:
         """Another loop runs this service: a kick only starts what is pending, at once, and leaves the rest to it."""
         if self._assignment.is_kick:
-            self._shift.start_pending()
+            self._worker.start_pending()
             self._drain()
         return "service_held"
 
@@ -114,10 +114,10 @@ class PollerLoop:
     def _turn(self) -> str | None:
         """One tick and the wait after it; returns a reason to stop."""
         if self._assignment.only:
-            self._shift.survey()
+            self._worker.survey()
         else:
-            self._housekeeping.run_if_due(self._desk.tally)
-        self._shift.tick()
+            self._housekeeping.run_if_due(self._ctx.counters)
+        self._worker.tick()
         self._ticks += 1
         if self._ticks == self._assignment.ticks:
             return "ticks_done"
@@ -125,22 +125,22 @@ class PollerLoop:
             return reason
         if self._assignment.only:
             return None
-        self._shift.survey()
+        self._worker.survey()
         return None if self._heartbeat() else "service_taken"
 
     def _wait(self) -> str | None:
         """Wait for work or time; returns a reason to stop when there is nothing to wait for."""
         until = time.monotonic() + self._config.interval
-        if self._shift.jobs():
-            while self._shift.jobs() and time.monotonic() < until and self._may_begin():
-                wait(self._shift.jobs(), timeout=NAP)
-            if self._shift.jobs():
+        if self._worker.jobs():
+            while self._worker.jobs() and time.monotonic() < until and self._may_begin():
+                wait(self._worker.jobs(), timeout=NAP)
+            if self._worker.jobs():
                 return None
-            self._shift.survey()
-        due = self._shift.workload.next_due_at(self._config.capacity)
+            self._worker.survey()
+        due = self._worker.workload.next_due_at(self._config.capacity)
         if due is None:
             return "idle"
-        delay = due - self._desk.clock.now()
+        delay = due - self._ctx.clock.now()
         if delay > self._remaining() - self._margin:
             return "nothing_due"
         until = min(until, time.monotonic() + max(NAP, delay))
@@ -150,7 +150,7 @@ class PollerLoop:
 
     def _drain(self) -> None:
         """Let what has begun come to its end, as long as there is time."""
-        while (jobs := self._shift.jobs()) and self._remaining() > LAST_SECONDS:
+        while (jobs := self._worker.jobs()) and self._remaining() > LAST_SECONDS:
             wait(jobs, timeout=NAP)
 
     def _may_begin(self) -> bool:
@@ -158,7 +158,7 @@ class PollerLoop:
 
     def _heartbeat(self) -> bool:
         """A sign of life, which takes the service lease if there is work; False while another loop has it."""
-        now, workload = self._desk.clock.now(), self._shift.workload
+        now, workload = self._ctx.clock.now(), self._worker.workload
         server = Server(
             server_id=self._config.server_id,
             status="online",
@@ -167,6 +167,6 @@ class PollerLoop:
             version=__version__,
         )
         lease = max(SERVICE_LEASE, 3 * self._config.interval) if workload.running or workload.pending else 0
-        is_ours = self._desk.store.heartbeat(server, self._owner, now + lease)
+        is_ours = self._ctx.store.heartbeat(server, self._owner, now + lease)
         self._has_lease = is_ours and lease > 0
         return is_ours

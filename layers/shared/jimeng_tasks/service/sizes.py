@@ -10,7 +10,7 @@ from jimeng_tasks.domain.catalog import ImageModel, Size
 from jimeng_tasks.exceptions import RequestError
 
 from .faults import listed, shown
-from .wishes import ImageWish
+from .generation_requests import ImageRequest
 
 PAIR = re.compile(r"(\d{1,5})\s*[:x×*_/\u2236-]\s*(\d{1,5})", re.ASCII)
 TIER = re.compile(r"\d{1,2}k", re.ASCII)
@@ -70,14 +70,14 @@ class Choice:
         return self.size.width, self.size.height
 
 
-def choose_size(model: ImageModel, wish: ImageWish) -> Choice:
-    """The one size that all the size fields of a wish agree on; the model's defaults fill what is left open.
+def choose_size(model: ImageModel, request: ImageRequest) -> Choice:
+    """The one size that all the size fields of a request agree on; the model's defaults fill what is left open.
 
     Raises:
         RequestError: a value is not offered, or two of them contradict each other.
     """
-    resolution, pixels = _tier_and_pixels(model, wish)
-    ratio = ratio_among(wish.ratio, _ratios(model, resolution)) if wish.ratio is not None else None
+    resolution, pixels = _tier_and_pixels(model, request)
+    ratio = ratio_among(request.ratio, _ratios(model, resolution)) if request.ratio is not None else None
     fitting = [
         choice
         for choice in _choices(model)
@@ -90,27 +90,27 @@ def choose_size(model: ImageModel, wish: ImageWish) -> Choice:
     return min(fitting, key=lambda c: (c.resolution != model.default_resolution, c.ratio != model.default_ratio))
 
 
-def _tier_and_pixels(model: ImageModel, wish: ImageWish) -> tuple[str | None, tuple[int, int] | None]:
-    resolution = resolution_among(wish.resolution, model.sizes) if wish.resolution is not None else None
-    pixels = _width_and_height(model, wish)
-    if wish.size is None:
+def _tier_and_pixels(model: ImageModel, request: ImageRequest) -> tuple[str | None, tuple[int, int] | None]:
+    resolution = resolution_among(request.resolution, model.sizes) if request.resolution is not None else None
+    pixels = _width_and_height(model, request)
+    if request.size is None:
         return resolution, pixels
-    if TIER.fullmatch(_plain(wish.size)):
-        tier = resolution_among(wish.size, model.sizes, "size")
+    if TIER.fullmatch(_plain(request.size)):
+        tier = resolution_among(request.size, model.sizes, "size")
         return _same("size", tier, "resolution", resolution), pixels
-    numbers = pair(wish.size)
+    numbers = pair(request.size)
     if numbers is None or min(numbers) <= SMALLEST_PIXELS:
         forms = f"WIDTHxHEIGHT such as {_nearest(model, (2048, 2048))}, or {listed(model.sizes)}"
-        raise RequestError(f"size: {shown(wish.size)} cannot be read; give {forms}; a ratio goes into ratio")
+        raise RequestError(f"size: {shown(request.size)} cannot be read; give {forms}; a ratio goes into ratio")
     return resolution, _same("size", _offered(model, numbers, "size"), "width and height", pixels)
 
 
-def _width_and_height(model: ImageModel, wish: ImageWish) -> tuple[int, int] | None:
-    if wish.width is None and wish.height is None:
+def _width_and_height(model: ImageModel, request: ImageRequest) -> tuple[int, int] | None:
+    if request.width is None and request.height is None:
         return None
-    if wish.width is None or wish.height is None:
+    if request.width is None or request.height is None:
         raise RequestError("width and height: give both or none")
-    return _offered(model, (wish.width, wish.height), "width and height")
+    return _offered(model, (request.width, request.height), "width and height")
 
 
 def _same[T](field: str, value: T, other: str, stated: T | None) -> T:

@@ -18,7 +18,7 @@ POLL_INTERVALS = {TaskType.IMAGE: 10, TaskType.VIDEO: 15}  # seconds, seed 3.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A validated wish for one generation.
+    """A validated request for one generation.
 
     ``params`` are the effective values that will be stored; ``accounts`` the session tokens that may be used, one of
     which is picked and kept; the others may be None.

@@ -1,4 +1,4 @@
-"""Turns a wish into an order: everything a model cannot do is refused here, before anything is written or paid for."""
+"""Turns requests into orders: what a model cannot do is refused here, before anything is written or paid for."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from jimeng_tasks.domain.task import TaskType
 from jimeng_tasks.exceptions import RequestError
 
 from .faults import listed, shown
+from .generation_requests import GenerationRequest, ImageRequest, Reference, VideoRequest
 from .sizes import choose_size, ratio_among, resolution_among
 from .submit import Order
-from .wishes import ImageWish, Reference, VideoWish, Wish
 
 type Model = ImageModel | VideoModel
 type CheckReference = Callable[[str], None]
@@ -19,7 +19,7 @@ type CheckReference = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Validator:
-    """Checks wishes against the provider's catalog.
+    """Checks requests against the provider's catalog.
 
     ``region`` tells the region of a token and refuses malformed ones (`Provider.region`). Every refusal is a
     `RequestError` that names the field, the fault and the allowed values; nothing is ever replaced by a default or cut
@@ -29,62 +29,62 @@ class Validator:
     catalog: Catalog
     region: Callable[[str], str]
 
-    def image(self, wish: ImageWish, check_reference: CheckReference) -> Order:
+    def image(self, request: ImageRequest, check_reference: CheckReference) -> Order:
         """An order for pictures; ``check_reference`` is asked about every input picture (`MediaSource.check`).
 
         Raises:
             RequestError: or one of its kinds, for a value that the model does not allow.
         """
-        name = self.catalog.default_image_model if wish.model is None else wish.model
+        name = self.catalog.default_image_model if request.model is None else request.model
         model = self._model(self.catalog.image_models, name, TaskType.VIDEO)
-        accounts = self._accounts(model, wish.accounts)
-        _check_text("prompt", wish.prompt, model.max_prompt)
-        _check_text("negative_prompt", wish.negative_prompt, model.max_prompt)
-        _check_count("n", wish.n or 1, model.max_images, model.name)
-        _check_count("images", len(wish.images), model.max_references, model.name)
-        choice = choose_size(model, wish)
+        accounts = self._accounts(model, request.accounts)
+        _check_text("prompt", request.prompt, model.max_prompt)
+        _check_text("negative_prompt", request.negative_prompt, model.max_prompt)
+        _check_count("n", request.n or 1, model.max_images, model.name)
+        _check_count("images", len(request.images), model.max_references, model.name)
+        choice = choose_size(model, request)
         params = {
             "model": model.name,
-            "prompt": wish.prompt,
-            "negative_prompt": wish.negative_prompt,
+            "prompt": request.prompt,
+            "negative_prompt": request.negative_prompt,
             "width": choice.size.width,
             "height": choice.size.height,
             "ratio": choice.ratio,
             "resolution": choice.resolution,
-            "sample_strength": wish.sample_strength,
-            "images": _references(wish.images, check_reference),
-            "response_format": wish.response_format,
-            **_given(n=wish.n, seed=wish.seed),
+            "sample_strength": request.sample_strength,
+            "images": _references(request.images, check_reference),
+            "response_format": request.response_format,
+            **_given(n=request.n, seed=request.seed),
         }
-        return _order(TaskType.IMAGE, wish, params, accounts)
+        return _order(TaskType.IMAGE, request, params, accounts)
 
-    def video(self, wish: VideoWish, check_reference: CheckReference) -> Order:
+    def video(self, request: VideoRequest, check_reference: CheckReference) -> Order:
         """An order for a video; ``check_reference`` is asked about every frame (`MediaSource.check`).
 
         Raises:
             RequestError: or one of its kinds, for a value that the model does not allow.
         """
-        model = self._video_model(wish)
-        accounts = self._accounts(model, wish.accounts)
-        _check_text("prompt", wish.prompt, model.max_prompt)
-        _check_count("images", len(wish.images), model.max_frames, model.name)
+        model = self._video_model(request)
+        accounts = self._accounts(model, request.accounts)
+        _check_text("prompt", request.prompt, model.max_prompt)
+        _check_count("images", len(request.images), model.max_frames, model.name)
         params = {
             "model": model.name,
-            "prompt": wish.prompt,
+            "prompt": request.prompt,
             "is_pro": model.is_pro,
-            "duration": _duration(model, wish.duration),
-            "ratio": model.default_ratio if wish.ratio is None else ratio_among(wish.ratio, model.ratios),
-            "resolution": _video_resolution(model, wish.resolution),
-            "images": _references(wish.images, check_reference),
-            "response_format": wish.response_format,
+            "duration": _duration(model, request.duration),
+            "ratio": model.default_ratio if request.ratio is None else ratio_among(request.ratio, model.ratios),
+            "resolution": _video_resolution(model, request.resolution),
+            "images": _references(request.images, check_reference),
+            "response_format": request.response_format,
         }
-        return _order(TaskType.VIDEO, wish, params, accounts)
+        return _order(TaskType.VIDEO, request, params, accounts)
 
-    def _video_model(self, wish: VideoWish) -> VideoModel:
-        default = self.catalog.default_pro_video_model if wish.is_pro else self.catalog.default_video_model
-        name = default if wish.model is None else wish.model
+    def _video_model(self, request: VideoRequest) -> VideoModel:
+        default = self.catalog.default_pro_video_model if request.is_pro else self.catalog.default_video_model
+        name = default if request.model is None else request.model
         model = self._model(self.catalog.video_models, name, TaskType.IMAGE)
-        if wish.is_pro and not model.is_pro:
+        if request.is_pro and not model.is_pro:
             pro = sorted(name for name, other in self.catalog.video_models.items() if other.is_pro)
             raise RequestError(f"is_pro: {model.name} is no pro model; leave is_pro out, or use one of {listed(pro)}")
         return model
@@ -116,14 +116,16 @@ def _references(images: Sequence[Reference], check: CheckReference) -> list[dict
     return [{"url": image.url, "width": image.width or 0, "height": image.height or 0} for image in images]
 
 
-def _order(task_type: TaskType, wish: Wish, params: Mapping[str, Any], accounts: Sequence[str]) -> Order:
+def _order(
+    task_type: TaskType, request: GenerationRequest, params: Mapping[str, Any], accounts: Sequence[str]
+) -> Order:
     return Order(
         task_type=task_type,
         params=params,
         accounts=accounts,
-        task_id=wish.task_id,
-        idempotency_key=wish.idempotency_key,
-        server_id=wish.server_id,
+        task_id=request.task_id,
+        idempotency_key=request.idempotency_key,
+        server_id=request.server_id,
     )
 
 

@@ -19,7 +19,7 @@ def generate_video(
     body: VideoGeneration, tokens: Tokens, services: Services, idempotency_key: IdempotencyKey = None
 ) -> SubmitAnswer:
     """Takes the order and answers with a ``task_id`` at once; ask /v1/video/query for the result."""
-    order = services.validator.video(body.wish(tokens, idempotency_key), services.source.check)
+    order = services.validator.video(body.to_request(tokens, idempotency_key), services.source.check)
     return submit_answer(services.submit(order), services.clock.now())
 
 

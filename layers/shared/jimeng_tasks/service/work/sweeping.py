@@ -4,11 +4,11 @@ from jimeng_tasks.domain.provider import Progress, ProgressState
 from jimeng_tasks.domain.task import Task, TaskStatus
 from jimeng_tasks.exceptions import ProviderError
 
-from .desk import Desk, task_log
+from .context import JobContext, task_log
 from .polling import deliver
 
 
-def look_last(desk: Desk, task: Task) -> list[Task]:
+def look_last(ctx: JobContext, task: Task) -> list[Task]:
     """Look at an overdue, claimed task one last time; ends it, or returns it when it has media to transfer.
 
     Media that were delivered, even in part, are paid for and become the result.
@@ -18,13 +18,13 @@ def look_last(desk: Desk, task: Task) -> list[Task]:
     """
     if task.original_urls:
         return [task]
-    seen = _last_look(desk, task)
+    seen = _last_look(ctx, task)
     if seen and seen.urls:
-        return [deliver(desk, task, seen, _reason(task, seen))]
+        return [deliver(ctx, task, seen, _reason(task, seen))]
     if seen and seen.error:
-        desk.fail(task, seen.error)
+        ctx.fail(task, seen.error)
     else:
-        desk.time_out(task)
+        ctx.time_out(task)
     return []
 
 
@@ -34,18 +34,18 @@ def _reason(task: Task, seen: Progress) -> str | None:
     return f"{seen.error.name}: {seen.error}" if seen.error else None
 
 
-def _last_look(desk: Desk, task: Task) -> Progress | None:
+def _last_look(ctx: JobContext, task: Task) -> Progress | None:
     """What the provider says now, by history id or, if the submission's outcome is unknown, by submit id."""
     history_id, submit_id = task.internal_params.history_id, task.internal_params.submit_id
     try:
         if history_id:
-            return desk.provider.poll(task.account, [history_id]).get(history_id)
+            return ctx.provider.poll(task.account, [history_id]).get(history_id)
         if submit_id and task.status is TaskStatus.PROCESSING:
-            return desk.provider.find(task.account, [submit_id]).get(submit_id)
+            return ctx.provider.find(task.account, [submit_id]).get(submit_id)
     except ProviderError as error:
-        desk.metrics.count("provider_errors", error=error.name)
+        ctx.metrics.count("provider_errors", error=error.name)
     except Exception:
         # Whatever it is, it must not keep the task, and its slot, past the deadline for ever.
-        desk.metrics.count("poller_errors")
+        ctx.metrics.count("poller_errors")
         task_log(task).exception("the last look at an overdue task failed")
     return None

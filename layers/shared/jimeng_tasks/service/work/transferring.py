@@ -8,75 +8,75 @@ from jimeng_tasks.domain.ports import MediaStorage, MediaStream
 from jimeng_tasks.domain.task import FileProgress, Task
 from jimeng_tasks.exceptions import FetchFailed, JimengTasksError, StorageError, UrlForbidden
 
-from .desk import Desk, task_log
+from .context import JobContext, task_log
 
 PIECE_BYTES = 1024 * 1024  # so few that even a slow source brings them within a lease
 
 
-def transfer(desk: Desk, task: Task) -> None:
+def transfer(ctx: JobContext, task: Task) -> None:
     """Store every missing file of a delivered task and complete it; files that failed are tried again on a later tick.
 
     Raises:
         ClaimLost: another poller owns the task now.
     """
-    task = _store_missing(desk, task)
-    if all(_is_settled(desk, file) for file in task.files):
-        desk.complete(task)
+    task = _store_missing(ctx, task)
+    if all(_is_settled(ctx, file) for file in task.files):
+        ctx.complete(task)
         return
     failures = max(file.attempts for file in task.files if not file.url)
-    delay = desk.backoff(failures, desk.policy.retry_delay)
-    desk.save(task, lifecycle.postponed(task, desk.clock.now(), delay))
+    delay = ctx.backoff(failures, ctx.policy.retry_delay)
+    ctx.save(task, lifecycle.postponed(task, ctx.clock.now(), delay))
 
 
-def transfer_last(desk: Desk, task: Task) -> None:
+def transfer_last(ctx: JobContext, task: Task) -> None:
     """One last try for a task past its deadline; what cannot be stored keeps its original address."""
-    desk.complete(_store_missing(desk, task))
+    ctx.complete(_store_missing(ctx, task))
 
 
-def _is_settled(desk: Desk, file: FileProgress) -> bool:
-    return desk.storage is None or file.url is not None or file.attempts >= desk.policy.transfer_tries
+def _is_settled(ctx: JobContext, file: FileProgress) -> bool:
+    return ctx.storage is None or file.url is not None or file.attempts >= ctx.policy.transfer_tries
 
 
-def _store_missing(desk: Desk, task: Task) -> Task:
+def _store_missing(ctx: JobContext, task: Task) -> Task:
     for index, file in enumerate(task.files):
-        if desk.storage is not None and not _is_settled(desk, file):
-            task = _store_file(desk, desk.storage, task, index)
+        if ctx.storage is not None and not _is_settled(ctx, file):
+            task = _store_file(ctx, ctx.storage, task, index)
     return task
 
 
-def _store_file(desk: Desk, storage: MediaStorage, task: Task, index: int) -> Task:
+def _store_file(ctx: JobContext, storage: MediaStorage, task: Task, index: int) -> Task:
     """Try one file: the try is counted before it begins, so a file that kills its poller is not tried for ever."""
     begun = FileProgress(attempts=task.files[index].attempts + 1, error="the transfer was interrupted")
-    task = desk.save(task, lifecycle.with_file(task, index, begun, desk.clock.now(), desk.policy))
+    task = ctx.save(task, lifecycle.with_file(task, index, begun, ctx.clock.now(), ctx.policy))
     try:
-        url = _copy(desk, storage, task, index)
+        url = _copy(ctx, storage, task, index)
     except (FetchFailed, StorageError, UrlForbidden) as error:
-        return _note_failure(desk, task, index, begun.attempts, error)
+        return _note_failure(ctx, task, index, begun.attempts, error)
     done = FileProgress(url=url, attempts=begun.attempts)
-    return desk.save(task, lifecycle.with_file(task, index, done, desk.clock.now(), desk.policy))
+    return ctx.save(task, lifecycle.with_file(task, index, done, ctx.clock.now(), ctx.policy))
 
 
-def _copy(desk: Desk, storage: MediaStorage, task: Task, index: int) -> str:
-    with desk.source.open(task.original_urls[index]) as stream:
-        key = media_key(desk.key_prefix, task.task_type, task.task_id, index, stream.extension, task.created_at)
-        return storage.store(key, stream.content_type, _Renewing(desk, task, stream))
+def _copy(ctx: JobContext, storage: MediaStorage, task: Task, index: int) -> str:
+    with ctx.source.open(task.original_urls[index]) as stream:
+        key = media_key(ctx.key_prefix, task.task_type, task.task_id, index, stream.extension, task.created_at)
+        return storage.store(key, stream.content_type, _Renewing(ctx, task, stream))
 
 
-def _note_failure(desk: Desk, task: Task, index: int, attempts: int, error: JimengTasksError) -> Task:
-    desk.metrics.count("transfer_failures", error=error.name)
+def _note_failure(ctx: JobContext, task: Task, index: int, attempts: int, error: JimengTasksError) -> Task:
+    ctx.metrics.count("transfer_failures", error=error.name)
     task_log(task).warning("transfer failed", extra={"file": index, "attempt": attempts, "reason": str(error)})
     noted = FileProgress(attempts=attempts, error=f"file {index}: {error.name}: {error}")
-    return desk.save(task, lifecycle.with_file(task, index, noted, desk.clock.now(), desk.policy))
+    return ctx.save(task, lifecycle.with_file(task, index, noted, ctx.clock.now(), ctx.policy))
 
 
 class _Renewing:
     """A stream that keeps the task's lease alive while it is read, however long that takes."""
 
-    def __init__(self, desk: Desk, task: Task, stream: MediaStream) -> None:
+    def __init__(self, ctx: JobContext, task: Task, stream: MediaStream) -> None:
         self._stream = stream
-        self._desk = desk
+        self._ctx = ctx
         self._task = task
-        self._renew_at = desk.clock.now() + desk.policy.lease // 3
+        self._renew_at = ctx.clock.now() + ctx.policy.lease // 3
 
     def read(self, size: int = -1, /) -> bytes:
         data, left = BytesIO(), size
@@ -87,7 +87,7 @@ class _Renewing:
         return data.getvalue()
 
     def _renew_when_due(self) -> None:
-        now = self._desk.clock.now()
+        now = self._ctx.clock.now()
         if now >= self._renew_at:
-            self._desk.save(self._task, lifecycle.renewed(self._task, now, self._desk.policy.lease))
-            self._renew_at = now + self._desk.policy.lease // 3
+            self._ctx.save(self._task, lifecycle.renewed(self._task, now, self._ctx.policy.lease))
+            self._renew_at = now + self._ctx.policy.lease // 3

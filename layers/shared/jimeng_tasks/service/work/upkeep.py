@@ -2,7 +2,7 @@
 
 from jimeng_tasks.domain.ports import Clock, TaskStore
 
-from .tally import Tally
+from .counters import Counters
 
 HOUSEKEEPING_INTERVAL = 3600  # seconds
 ASK_AGAIN = 600  # seconds after somebody else had cleaned up
@@ -20,7 +20,7 @@ class Housekeeping:
         self._task_retention = task_retention
         self._ask_again_at = 0
 
-    def run_if_due(self, tally: Tally) -> None:
+    def run_if_due(self, counters: Counters) -> None:
         """Clean up if nobody of the deployment did within the hour.
 
         Raises:
@@ -33,5 +33,5 @@ class Housekeeping:
             self._store.prepare()
         self._ask_again_at = now + ASK_AGAIN
         if self._store.claim_housekeeping(now, HOUSEKEEPING_INTERVAL):
-            tally.add("cleaned", self._store.clean(now, self._task_retention))
+            counters.add("cleaned", self._store.clean(now, self._task_retention))
             self._ask_again_at = now + HOUSEKEEPING_INTERVAL

@@ -17,7 +17,7 @@ COUNTERS = (
 )
 
 
-class Tally:
+class Counters:
     """Counters of the poller's summary."""
 
     def __init__(self) -> None:

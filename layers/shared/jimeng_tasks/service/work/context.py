@@ -13,7 +13,7 @@ from jimeng_tasks.domain.provider import Provider
 from jimeng_tasks.domain.task import Result, ResultStatus, Task
 from jimeng_tasks.exceptions import ClaimLost, ProviderError, RequestError, StoreUnavailable, TaskFailure
 
-from .tally import Tally
+from .counters import Counters
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def task_log(task: Task) -> logging.LoggerAdapter[logging.Logger]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Desk:
+class JobContext:
     """The collaborators of the work, shared by all steps and threads of one invocation.
 
     ``storage`` is None when no bucket is configured; ``key_prefix`` starts every object key.
@@ -43,7 +43,7 @@ class Desk:
     metrics: Metrics
     policy: Policy
     key_prefix: str
-    tally: Tally = field(default_factory=Tally)
+    counters: Counters = field(default_factory=Counters)
     jitter: Callable[[], float] = random.random
 
     def holds(self, task: Task) -> bool:
@@ -74,7 +74,7 @@ class Desk:
     def time_out(self, task: Task) -> None:
         """End a task that ran past its deadline; raises `ClaimLost`."""
         self._end(task, *lifecycle.timed_out(task, self.clock.now(), self.policy))
-        self.tally.add("timed_out")
+        self.counters.add("timed_out")
 
     def _end(self, before: Task, after: Task, result: Result) -> None:
         now = self.clock.now()
@@ -82,7 +82,7 @@ class Desk:
             before = self.save(before, lifecycle.renewed(before, now, self.policy.lease))
         self.store.finish(before, after, result)
         outcome = "completed" if result.status is ResultStatus.SUCCESS else "failed"
-        self.tally.add(outcome)
+        self.counters.add(outcome)
         self.metrics.count(f"tasks_{outcome}", task_type=after.task_type)
         self.metrics.seconds("task_time", result.created_at - after.created_at, task_type=after.task_type)
         task_log(before).info("task %s", outcome, extra={"fail_code": after.fail_code, "reason": after.error_message})
@@ -107,5 +107,5 @@ class Desk:
     def lost(self, claims: int = 1) -> None:
         """Count claims that another poller owns now."""
         if claims:
-            self.tally.add("claims_lost", claims)
+            self.counters.add("claims_lost", claims)
             self.metrics.count("claims_lost", claims)

@@ -14,7 +14,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class GenerationRequest:
     """What image and video generations have in common; ``accounts`` are the session tokens that may be used."""
 
     prompt: str
@@ -30,7 +30,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImageWish(Wish):
+class ImageRequest(GenerationRequest):
     """A picture: its size is given as ``width`` and ``height``, as ``size``, or as ``ratio`` and ``resolution``."""
 
     negative_prompt: str = ""
@@ -43,7 +43,7 @@ class ImageWish(Wish):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VideoWish(Wish):
+class VideoRequest(GenerationRequest):
     """A video of ``duration`` milliseconds; ``is_pro`` asks for the better model, or states that ``model`` is one."""
 
     is_pro: bool | None = None
