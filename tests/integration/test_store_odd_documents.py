@@ -53,6 +53,17 @@ def test_housekeeping_frees_the_slot_of_a_task_that_the_node_service_ended(
     assert task.slot == 0
 
 
+@pytest.mark.parametrize("odd", [{"status": "cancelled"}, {"status": None}, {}])
+def test_numbers_for_operators_leave_out_a_status_that_there_is_not(
+    mongo_store: MongoTaskStore, database: Database[Document], odd: Document
+) -> None:
+    mongo_store.submit(new_task())
+    database[TASKS].insert_one({"task_id": "odd", "server_id": "s1", **odd})
+
+    for server_id in (None, "s1"):
+        assert sum(mongo_store.stats(server_id, NOW).per_status.values()) == 1
+
+
 @pytest.mark.parametrize("created_at", ["yesterday", datetime(2026, 1, 1, tzinfo=UTC), None, [], float("nan")])
 @pytest.mark.parametrize("status", ["pending", "completed"])
 def test_numbers_for_operators_survive_a_time_that_is_none(

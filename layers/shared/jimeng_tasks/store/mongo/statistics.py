@@ -39,7 +39,8 @@ class Statistics(Collections):
 
     def _counts(self, chosen: dict[str, Any]) -> dict[tuple[str, TaskStatus], int]:
         key = {"server": "$server_id", "status": "$status"}
-        groups = self._tasks.aggregate([{"$match": chosen}, {"$group": {"_id": key, "count": {"$sum": 1}}}])
+        known = {**chosen, "status": {"$in": [status.value for status in TaskStatus]}}
+        groups = self._tasks.aggregate([{"$match": known}, {"$group": {"_id": key, "count": {"$sum": 1}}}])
         return {(group["_id"]["server"], TaskStatus(group["_id"]["status"])): group["count"] for group in groups}
 
     def _oldest_pending(self, chosen: dict[str, Any]) -> int | None:
