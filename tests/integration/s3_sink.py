@@ -1,15 +1,20 @@
 """An S3 server that forgets what it is sent, for uploads too large to keep."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Condition, Event, Thread
+from urllib.parse import urlsplit
 
 
 class S3Sink(ThreadingHTTPServer):
-    """Takes one upload at a time, counts its parts' bytes, and remembers of an object its size and ETag."""
+    """Counts the bytes of all parts, and remembers of an object its size and ETag.
+
+    Parts of keys that begin with ``hang`` are not answered before ``let_go``.
+    """
 
     daemon_threads = True
 
@@ -17,7 +22,24 @@ class S3Sink(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _SinkHandler)
         self.parts: list[int] = []
         self.completed = False
-        self.object: dict[int, tuple[int, bytes]] = {}
+        self.objects: defaultdict[str, dict[int, tuple[int, bytes]]] = defaultdict(dict)
+        self.let_go = Event()
+        self.forbids_reading = False
+        self.sends_etags = True
+        self._hanging = 0
+        self._changed = Condition()
+
+    def hang(self) -> None:
+        """Hold a request back until ``let_go``."""
+        with self._changed:
+            self._hanging += 1
+            self._changed.notify_all()
+        self.let_go.wait(60)
+
+    def wait_for_hanging(self, number: int) -> None:
+        """Return when so many requests are held back."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._hanging >= number, 30)
 
     @contextmanager
     def running(self) -> Iterator["S3Sink"]:
@@ -39,11 +61,16 @@ class _SinkHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: S3Sink
 
+    @property
+    def _object(self) -> dict[int, tuple[int, bytes]]:
+        """Sizes and MD5s of the parts of the object that the request is about."""
+        return self.server.objects[urlsplit(self.path).path]
+
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         started = re.search(r"\?uploads", self.path)
         if started:
-            self.server.object = {}
+            self._object.clear()
         self.server.completed = not started
         name = "InitiateMultipartUploadResult" if started else "CompleteMultipartUploadResult"
         self._reply(f"<{name}><UploadId>one</UploadId></{name}>")
@@ -51,16 +78,26 @@ class _SinkHandler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         number = re.search(r"partNumber=(\d+)", self.path)
         if number is None:
-            self.server.object = {}
+            self._object.clear()
         size, digest = self._drain()
         self.server.parts.append(size)
-        self.server.object[int(number[1]) if number else 1] = size, digest
+        self._object[int(number[1]) if number else 1] = size, digest
+        if "/hang" in self.path:
+            self.server.hang()
         self._reply("")
 
+    def do_DELETE(self) -> None:
+        self.send_response(204)
+        self.end_headers()
+
     def do_HEAD(self) -> None:
-        md5s = b"".join(digest for _, (_, digest) in sorted(self.server.object.items()))
-        etag = f"{md5(md5s).hexdigest()}-{len(self.server.object)}"
-        self._reply("", etag, sum(size for size, _ in self.server.object.values()))
+        if self.server.forbids_reading:
+            self.send_response(403)
+            self.end_headers()
+            return
+        md5s = b"".join(digest for _, (_, digest) in sorted(self._object.items()))
+        etag = f"{md5(md5s).hexdigest()}-{len(self._object)}"
+        self._reply("", etag, sum(size for size, _ in self._object.values()))
 
     def _drain(self) -> tuple[int, bytes]:
         left = total = int(self.headers["Content-Length"])
@@ -73,7 +110,8 @@ class _SinkHandler(BaseHTTPRequestHandler):
 
     def _reply(self, text: str, etag: str = "e", size: int | None = None) -> None:
         self.send_response(200)
-        self.send_header("ETag", f'"{etag}"')
+        if self.server.sends_etags:
+            self.send_header("ETag", f'"{etag}"')
         self.send_header("Content-Length", str(len(text) if size is None else size))
         self.end_headers()
         self.wfile.write(text.encode())

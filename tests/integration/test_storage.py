@@ -199,6 +199,17 @@ def test_tos_is_addressed_by_the_buckets_own_host(endpoint: str, host: str) -> N
     assert urlsplit(request.url).path == "/a/1.png"
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "is_signed"),
+    [("https://tos-s3-cn-beijing.volces.com", False), ("http://tos-s3-cn-beijing.ivolces.com", True)],
+)
+def test_a_body_is_signed_where_no_tls_protects_it(endpoint: str, is_signed: bool) -> None:
+    header = sent_to(settings_for(endpoint)).headers["X-Amz-Content-SHA256"]
+    signed = header.decode() if isinstance(header, bytes) else header
+
+    assert signed == (hashlib.sha256(b"abcde").hexdigest() if is_signed else "UNSIGNED-PAYLOAD")
+
+
 def test_tos_gets_a_plain_sized_typed_body() -> None:
     headers = sent_to(settings_for("https://tos-s3-cn-beijing.volces.com")).headers
 

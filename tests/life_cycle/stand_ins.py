@@ -81,11 +81,16 @@ class DictStorage(MediaStorage):
         self.puts: Counter[str] = Counter()
         self.troubles: defaultdict[str, deque[BaseException]] = defaultdict(deque)
 
-    def store(self, key: str, content_type: str, chunks: ChunkReader) -> str:
+    def store(
+        self, key: str, content_type: str, chunks: ChunkReader, on_progress: Callable[[], None] = lambda: None
+    ) -> str:
         name = "/".join(key.split("/")[-2:])
         if self.troubles[name]:
             raise self.troubles[name].popleft()
-        data = b"".join(iter(lambda: chunks.read(4), b""))
+        data = b""
+        while piece := chunks.read(4):
+            data += piece
+            on_progress()
         self.objects[key] = (content_type, data)
         self.puts[key] += 1
         return self.address(key)

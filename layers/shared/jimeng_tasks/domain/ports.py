@@ -1,6 +1,6 @@
 """Protocols of everything else that use cases reach outside for: time, the store, media, storage, the kick."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -162,8 +162,13 @@ class MediaSource(Protocol):
 class MediaStorage(Protocol):
     """Our own object storage."""
 
-    def store(self, key: str, content_type: str, chunks: "ChunkReader") -> str:
+    def store(
+        self, key: str, content_type: str, chunks: "ChunkReader", on_progress: Callable[[], None] = lambda: None
+    ) -> str:
         """Stream one object to ``key``; returns its public address. Nothing is stored unless all of it was read.
+
+        ``on_progress`` is called whenever bytes were read or sent, perhaps by several threads; what it raises ends the
+        transfer and comes through.
 
         Raises:
             StorageError: the storage refused or failed.

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from io import BytesIO
 from typing import Protocol
 
 from jimeng_tasks.domain.ports import ChunkReader
@@ -10,6 +11,7 @@ PART_BYTES = 5 * 1024 * 1024
 """The least that S3 takes as a part."""
 
 CHUNK_BYTES = 1024 * 1024
+PIECE_BYTES = 256 * 1024
 
 
 class Digest:
@@ -48,18 +50,30 @@ def _md5(data: bytes = b"") -> "hashlib._Hash":
 
 
 class DigestingReader:
-    """A reader that takes the digest of what is read through it, and that ends early once ``is_over`` says so."""
+    """A reader that takes the digest of what is read through it, and that ends early once ``is_over`` says so.
 
-    def __init__(self, chunks: ChunkReader) -> None:
+    ``on_progress`` is called for every ``PIECE_BYTES``.
+    """
+
+    def __init__(self, chunks: ChunkReader, on_progress: Callable[[], None]) -> None:
         self.digest = Digest()
         self.is_over: Callable[[], bool] = lambda: False
         self._chunks = chunks
+        self._on_progress = on_progress
 
     def read(self, size: int = -1, /) -> bytes:
         """``size`` bytes, fewer only at the end; without ``size`` all the rest."""
-        data = b"" if self.is_over() else self._chunks.read(size)
-        self.digest.update(data)
-        return data
+        data, left = BytesIO(), size
+        while left and not self.is_over() and (piece := self._next(left)):
+            data.write(piece)
+            left -= len(piece)
+            self._on_progress()
+        return data.getvalue()
+
+    def _next(self, left: int) -> bytes:
+        piece = self._chunks.read(PIECE_BYTES if left < 0 else min(left, PIECE_BYTES))
+        self.digest.update(piece)
+        return piece
 
 
 class Body(Protocol):

@@ -1,16 +1,14 @@
 """Step: copy delivered media to our own storage, file by file, so that a killed poller resumes with the rest."""
 
-from io import BytesIO
+from threading import Lock
 
 from jimeng_tasks.domain import lifecycle
 from jimeng_tasks.domain.keys import media_key
-from jimeng_tasks.domain.ports import MediaStorage, MediaStream
+from jimeng_tasks.domain.ports import MediaStorage
 from jimeng_tasks.domain.task import FileProgress, Task
 from jimeng_tasks.exceptions import FetchFailed, JimengTasksError, StorageError, UrlForbidden
 
 from .context import JobContext, task_log
-
-PIECE_BYTES = 1024 * 1024  # so few that even a slow source brings them within a lease
 
 
 def transfer(ctx: JobContext, task: Task) -> None:
@@ -59,7 +57,7 @@ def _store_file(ctx: JobContext, storage: MediaStorage, task: Task, index: int) 
 def _copy(ctx: JobContext, storage: MediaStorage, task: Task, index: int) -> str:
     with ctx.source.open(task.original_urls[index]) as stream:
         key = media_key(ctx.key_prefix, task.task_type, task.task_id, index, stream.extension, task.created_at)
-        return storage.store(key, stream.content_type, _Renewing(ctx, task, stream))
+        return storage.store(key, stream.content_type, stream, _Lease(ctx, task).renew_when_due)
 
 
 def _note_failure(ctx: JobContext, task: Task, index: int, attempts: int, error: JimengTasksError) -> Task:
@@ -69,25 +67,18 @@ def _note_failure(ctx: JobContext, task: Task, index: int, attempts: int, error:
     return ctx.save(task, lifecycle.with_file(task, index, noted, ctx.clock.now(), ctx.policy))
 
 
-class _Renewing:
-    """A stream that keeps the task's lease alive while it is read, however long that takes."""
+class _Lease:
+    """Keeps the task's lease alive while its bytes move, however long that takes; threads may share it."""
 
-    def __init__(self, ctx: JobContext, task: Task, stream: MediaStream) -> None:
-        self._stream = stream
+    def __init__(self, ctx: JobContext, task: Task) -> None:
         self._ctx = ctx
         self._task = task
         self._renew_at = ctx.clock.now() + ctx.policy.lease // 3
+        self._lock = Lock()
 
-    def read(self, size: int = -1, /) -> bytes:
-        data, left = BytesIO(), size
-        while left and (piece := self._stream.read(PIECE_BYTES if left < 0 else min(left, PIECE_BYTES))):
-            data.write(piece)
-            left -= len(piece)
-            self._renew_when_due()
-        return data.getvalue()
-
-    def _renew_when_due(self) -> None:
-        now = self._ctx.clock.now()
-        if now >= self._renew_at:
-            self._ctx.save(self._task, lifecycle.renewed(self._task, now, self._ctx.policy.lease))
-            self._renew_at = now + self._ctx.policy.lease // 3
+    def renew_when_due(self) -> None:
+        with self._lock:
+            now = self._ctx.clock.now()
+            if now >= self._renew_at:
+                self._ctx.save(self._task, lifecycle.renewed(self._task, now, self._ctx.policy.lease))
+                self._renew_at = now + self._ctx.policy.lease // 3
