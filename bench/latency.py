@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
+from jimeng_tasks.store.mongo import MongoTaskStore
+
 from .figures import BenchError, Figure, percentile, ratio_at_most
 from .floor_api import make_floor
 from .stage import Stage, environ_for
@@ -31,7 +33,8 @@ type Times = dict[str, list[float]]
 
 def submit_latency(stage: Stage) -> Iterator[Figure]:
     """POST /v1/images/generations."""
-    with stage.empty_database("bench_submit") as database:
+    with stage.empty_database("bench_submit") as database, stage.client() as client:
+        MongoTaskStore(client, database).prepare()
         for clients in CLIENTS:
             yield from _figures("submit_latency", stage, database, clients, 0)
 

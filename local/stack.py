@@ -144,8 +144,6 @@ def running_stack(environ: Mapping[str, str], listener: socket.socket, *, logs: 
 def _prepare(settings: Settings) -> None:
     store = Container(settings).store
     try:
-        # Indexes may take minutes to build, so only this tells soon that the database is not there at all.
-        store.ping()
         store.prepare()
     except JimengTasksError as error:
         raise LocalError(f"the database cannot be prepared: {error}") from None

@@ -2,16 +2,19 @@
 
 import base64
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
+from jimeng_tasks.service.inline_media import INLINE_SECONDS
 from jimeng_tasks.store.memory import MemoryTaskStore
 from jimeng_tasks.store.mongo import MongoTaskStore
 from tests.integration.api_world import IMAGES, VIDEO, Api, form
 from tests.integration.picture_bytes import png
+from tests.integration.rogue_server import RogueServer, trickle
 
 QUERY = "/v1/images/query"
 
@@ -218,3 +221,18 @@ def test_pictures_that_do_not_fit_come_as_addresses_with_a_notice(
     assert data["urls"] == [url]
     assert data["b64_json"] is None
     assert reason in data["notice"]
+
+
+def test_a_storage_that_is_slow_costs_the_pictures_but_not_their_addresses() -> None:
+    api = Api(ALLOW_PRIVATE_URLS="true")
+    with RogueServer().running() as server:
+        urls = [server.on(f"/{index}", trickle(server, b"HTTP/1.1 200 OK\r\n\r\n", 0.5)) for index in range(4)]
+        api.post(IMAGES, {"prompt": "a boat", "task_id": "boat-1", "response_format": "b64_json"})
+        api.complete("boat-1", *urls)
+        began = time.monotonic()
+
+        data = api.get(QUERY, task_id="boat-1").data
+
+    assert time.monotonic() - began < 2 * INLINE_SECONDS
+    assert (data["urls"], data["b64_json"]) == (urls, None)
+    assert "urls" in data["notice"]

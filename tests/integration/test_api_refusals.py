@@ -157,6 +157,116 @@ def test_a_bad_video_order_is_refused(api: Api, body: dict[str, Any], reasons: l
         assert reason in reply.message
 
 
+PNG = base64.b64encode(png(16, 16)).decode()
+
+
+@pytest.mark.parametrize("route", [IMAGES, VIDEO])
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"url": PUBLIC},
+        {"urls": [PUBLIC]},
+        {"url": "boat.png"},
+        {"mask": PUBLIC},
+        {"mask": PNG},
+        {"media": [{"src": PUBLIC}]},
+        {"attachments": [{"id": "file-1"}]},
+        {"content": [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": PUBLIC}}]},
+        {"content": [{"image_url": data_uri(png(16, 16))}]},
+        {"messages": [{"role": "user", "content": f"like ![this]({PUBLIC.upper()})"}]},
+        {"图片": PUBLIC},
+        {"参考图": "boat.png"},
+        {"binary_data_base64": [PNG]},
+        {"binary_data_base64": ["AAAA"]},
+        {"sketch": PNG},
+        {"sketch": f" data:;base64,{PNG}"},
+        {"weights": {PUBLIC: 0.5}},
+        {"style": {"from": [[{"deep": PUBLIC}]]}},
+        {"metadata": {"webhook_url": PUBLIC, "source": PUBLIC}},
+        {"user": PUBLIC},
+        {"{odd} name": PUBLIC},
+    ],
+)
+def test_a_picture_in_a_field_that_would_be_ignored_is_refused(api: Api, route: str, field: dict[str, Any]) -> None:
+    reply = api.post(route, {"prompt": "a", **field})
+    assert (reply.status, reply.json["error"]) == (400, "invalid_request")
+    [name] = field
+    assert repr(name) in reply.message
+    assert "pictures go into images" in reply.message
+    assert PUBLIC not in reply.message
+
+
+def test_a_second_picture_inside_a_picture_is_refused(api: Api) -> None:
+    for extra in ({"image_url": PUBLIC}, {"mask": data_uri(png(16, 16))}, {"last": {"url": PUBLIC}}):
+        reply = api.post(IMAGES, {"prompt": "a", "images": [PUBLIC, {"url": PUBLIC, **extra}]})
+        assert reply.status == 400
+        assert reply.message.startswith(f"images[1]: {next(iter(extra))!r} ")
+
+
+@pytest.mark.parametrize(
+    ("route", "name", "value", "meant"),
+    [
+        (IMAGES, "aspect-ratio", "16:9", "ratio"),
+        (IMAGES, "Ratio", "16:9", "ratio"),
+        (IMAGES, "ASPECT_RATIO", "16:9", "ratio"),
+        (IMAGES, "Width", 2048, "width"),
+        (IMAGES, "HEIGHT", 2048, "height"),
+        (IMAGES, "responseFormat", "b64_json", "response_format"),
+        (IMAGES, "negativePrompt", "rain", "negative_prompt"),
+        (IMAGES, "sampleStrength", 0.1, "sample_strength"),
+        (IMAGES, "taskId", "boat-1", "task_id"),
+        (IMAGES, "N", 2, "n"),
+        (IMAGES, "file-path", PUBLIC, "images"),
+        (VIDEO, "isPro", True, "is_pro"),
+        (VIDEO, "Duration", 10000, "duration"),
+        (VIDEO, " aspect ratio", "9:16", "ratio"),
+        (VIDEO, "imageURL", PUBLIC, "images"),
+    ],
+)
+def test_another_spelling_of_a_field_is_refused_with_the_right_one(
+    api: Api, route: str, name: str, value: Any, meant: str
+) -> None:
+    reply = api.post(route, {"prompt": "a", name: value})
+    assert (reply.status, reply.json["error"]) == (400, "invalid_request")
+    assert reply.message == f"body: {name!r} is no field of this route: did you mean {meant}?"
+
+
+@pytest.mark.parametrize(
+    ("route", "field", "instead"),
+    [
+        (IMAGES, {"num_images": 2}, "give n"),
+        (IMAGES, {"numImages": 2}, "give n"),
+        (IMAGES, {"image_size": "2048x2048"}, "give size"),
+        (IMAGES, {"image_size": "landscape_16_9"}, "or ratio and resolution"),
+        (IMAGES, {"strength": 0.2}, "give sample_strength"),
+        (IMAGES, {"frames": 49}, "pictures have no frames"),
+        (VIDEO, {"size": "720x1280"}, "give ratio, such as 16:9 or 1280x720, and resolution"),
+        (VIDEO, {"width": 720, "height": 1280}, "give ratio"),
+        (VIDEO, {"image_size": "720x1280"}, "give ratio"),
+        (VIDEO, {"seconds": "10"}, "give duration, in milliseconds"),
+        (VIDEO, {"duration_ms": 10000}, "give duration, in milliseconds"),
+        (VIDEO, {"frames": 121}, "give duration, in milliseconds"),
+        (VIDEO, {"frames": [PUBLIC, PUBLIC]}, "pictures go into images"),
+        (VIDEO, {"fps": 60}, "leave it out"),
+        (VIDEO, {"num_images": 2}, "one task makes one video"),
+        (VIDEO, {"seed": 7}, "only image tasks"),
+        (VIDEO, {"negative_prompt": "rain"}, "only image tasks"),
+    ],
+)
+def test_a_field_with_another_meaning_is_refused_with_what_to_do_instead(
+    api: Api, route: str, field: dict[str, Any], instead: str
+) -> None:
+    reply = api.post(route, {"prompt": "a", **field})
+    assert (reply.status, reply.json["error"]) == (400, "invalid_request")
+    assert repr(next(iter(field))) in reply.message
+    assert instead in reply.message
+    assert "no field for pictures" not in reply.message
+
+
+def test_one_task_makes_one_video(api: Api) -> None:
+    assert api.post(VIDEO, {"prompt": "a", "n": 2}).message.startswith("n: ")
+
+
 @pytest.mark.parametrize(
     "url",
     [

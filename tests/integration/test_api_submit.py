@@ -81,6 +81,7 @@ def test_a_video_order_with_two_frames_keeps_both_in_order(api: Api) -> None:
         {"filePath": "https://192.0.78.9/a.png"},
         {"file_paths": ["https://192.0.78.9/a.png"]},
         {"filePaths": ["https://192.0.78.9/a.png"], "images": None},
+        {"images": [{"image_url": {"url": "https://192.0.78.9/a.png", "detail": "high"}, "name": "boat"}]},
     ],
 )
 def test_every_documented_spelling_of_input_pictures_is_used(memory: Api, spelling: dict[str, Any]) -> None:
@@ -91,9 +92,28 @@ def test_every_documented_spelling_of_input_pictures_is_used(memory: Api, spelli
     assert task.original_params["images"] == [{"url": "https://192.0.78.9/a.png", "width": 0, "height": 0}]
 
 
-def test_unknown_fields_that_are_no_pictures_are_ignored(memory: Api) -> None:
-    reply = memory.post(IMAGES, {"prompt": "a boat", "user": "u1", "quality": "hd", "profile": {"x": 1}})
-    assert reply.status == 200
+@pytest.mark.parametrize("route", [IMAGES, VIDEO])
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"user": "u1", "quality": "hd", "style": "vivid", "stream": False, "background": "opaque"},
+        {"moderation": "low", "output_format": "png", "output_compression": 90, "partial_images": []},
+        {"metadata": {"order": 17, "note": "see the data: 3/4", "tags": ["a", None, True]}},
+        {"profile": {"x": 1}, "messages": [{"role": "user", "content": "a boat"}], "": 1, "-": 2},
+        {"callback_url": "https://example.com/done", "webhookUrl": "https://example.com/done"},
+        {"notify-url": "https://example.com/done", "metadata": {"callback": {"url": "https://example.com/done"}}},
+        {"mask": None, "image_size": "", "url": [], "Ratio": None, "content": {}},
+    ],
+)
+def test_unknown_fields_that_ask_for_nothing_are_ignored(memory: Api, route: str, field: dict[str, Any]) -> None:
+    plain = memory.post(route, {"prompt": "a boat"})
+    reply = memory.post(route, {"prompt": "a boat", **field})
+    assert reply.status == 200, reply.message
+    assert (reply.data["references"], reply.data["params"]) == (0, plain.data["params"])
+
+
+def test_one_video_may_be_asked_for_by_its_number(memory: Api) -> None:
+    assert memory.post(VIDEO, {"prompt": "drift", "n": 1, "negative_prompt": ""}).status == 200
 
 
 def test_the_same_task_id_and_body_is_the_same_task(api: Api) -> None:

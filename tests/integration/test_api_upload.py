@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 import boto3
 import pytest
@@ -104,6 +105,31 @@ def test_a_form_may_hold_addresses_as_text(api: Api) -> None:
     [stored] = send_json(api, {"image": b64(png(20, 20))}).data
     body, headers = form(("url", None, stored["url"].encode()), ("comment", None, b"hello"))
     assert [p["width"] for p in api.call("POST", UPLOAD, body, headers).data] == [20]
+
+
+@pytest.mark.parametrize("prefix", ["", "data:image/png;base64,"])
+def test_a_form_may_hold_a_picture_of_any_allowed_size_as_text(api: Api, prefix: str) -> None:
+    # Given the largest picture, which is far more than a text part usually is
+    largest = png(20, 20) + bytes(LIMIT - len(png(20, 20)))
+    sent = f"{prefix}{b64(largest)}"
+    # When it is sent as base64, in either kind of form
+    body, headers = form(("image", None, sent.encode()))
+    in_parts = api.call("POST", UPLOAD, body, headers)
+    in_pairs = api.call(
+        "POST", UPLOAD, urlencode({"image": sent}).encode(), {"content-type": "application/x-www-form-urlencoded"}
+    )
+    # Then it is stored
+    for reply in (in_parts, in_pairs):
+        assert reply.status == 200, reply.message
+        assert [p["size"] for p in reply.data] == [LIMIT]
+
+
+def test_base64_in_a_form_over_the_limit_is_refused_with_limit_and_size(api: Api) -> None:
+    body, headers = form(("image", None, b64(png(20, 20) + bytes(LIMIT)).encode()))
+    reply = api.call("POST", UPLOAD, body, headers)
+    assert (reply.status, reply.json["error"]) == (413, "too_large")
+    assert str(LIMIT) in reply.message
+    assert str(LIMIT + len(png(20, 20))) in reply.message
 
 
 @pytest.mark.parametrize(

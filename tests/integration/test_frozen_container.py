@@ -14,6 +14,7 @@ import pytest
 from pymongo import MongoClient
 
 from jimeng_tasks.store.documents import Document
+from jimeng_tasks.store.mongo import MongoTaskStore
 from jimeng_tasks.store.mongo.connection import TASKS
 from local.processes import ROOT
 from tests.integration.lambda_runtime import LambdaContainer, running_function
@@ -62,6 +63,7 @@ def deployment(
         def start(function: str) -> LambdaContainer:
             return stack.enter_context(running_function(function, environ, tmp_path / function))
 
+        MongoTaskStore(mongo_client, name).prepare()
         yield Deployment(mongo_client, name, mongodb, jimeng, start)
     mongo_client.drop_database(name)
 

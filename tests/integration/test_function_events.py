@@ -12,6 +12,7 @@ from pymongo import MongoClient
 from jimeng_tasks.settings import Settings
 from jimeng_tasks.storage.tos import s3_client
 from jimeng_tasks.store.documents import Document
+from jimeng_tasks.store.mongo import MongoTaskStore
 from local.objectstore import create_public_bucket, running_objectstore
 from local.processes import ROOT
 from tests.integration.api_world import TOKEN
@@ -46,6 +47,7 @@ def environ(mongodb_uri: str, mongo_client: MongoClient[Document], address: str)
             "API_BASE_PATH": "/gateway",
             "ALLOW_PRIVATE_URLS": "true",
         }
+        MongoTaskStore(mongo_client, database).prepare()
         create_public_bucket(s3_client(Settings.from_environ(variables)), "media")
         yield variables
     mongo_client.drop_database(database)

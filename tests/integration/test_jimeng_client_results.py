@@ -69,6 +69,29 @@ def test_a_job_that_fails(
 
 
 @pytest.mark.parametrize(
+    ("directive", "told"),
+    [
+        ("fail=30 fail_code=2038 numeric_fail_code", "(input text; status 30, code 2038"),
+        ("fail=30 fail_code=2039", "(input image; status 30, code 2039"),
+        ("fail=30 starling_key=ErrMessage_APP_OutputVideoRisk", "(output video; status 30, key ErrMessage"),
+        ("fail=10:0", "(input; status 10"),
+        ("fail=40", "(output; status 40"),
+    ],
+)
+def test_a_rejected_job_says_at_which_stage(web: JimengWeb, token: str, directive: str, told: str) -> None:
+    error = generated(web, token, {"prompt": f"[[sim {directive}]] x"}).error
+    assert type(error) is ContentRejected
+    assert "was rejected by moderation" in str(error)
+    assert told in str(error)
+
+
+@pytest.mark.parametrize(("ret", "stage"), [("2003", "input image"), ("2038", "input text"), ("2041", "stage unknown")])
+def test_a_rejected_submission_says_at_which_stage(web: JimengWeb, token: str, ret: str, stage: str) -> None:
+    with pytest.raises(ContentRejected, match=rf"was rejected by moderation.* \({stage}; ret {ret}"):
+        submit(web, token, {"prompt": f"[[sim submit_ret={ret}]] x"})
+
+
+@pytest.mark.parametrize(
     ("form", "found"), [("large", True), ("cover", True), ("cover_map", True), ("none", False), ("large x", True)]
 )
 def test_every_place_of_a_picture(web: JimengWeb, token: str, form: str, found: bool) -> None:

@@ -11,14 +11,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from pymongo import ASCENDING, MongoClient
+from pymongo import ASCENDING, MongoClient, monitoring
 from pymongo.database import Database
+from pymongo.errors import OperationFailure
 
-from jimeng_tasks.domain.task import Task, TaskStatus
+from jimeng_tasks.domain.task import ACTIVE, Task, TaskStatus
 from jimeng_tasks.domain.workload import Server
 from jimeng_tasks.exceptions import StoreUnavailable
 from jimeng_tasks.store.documents import Document, to_document
 from jimeng_tasks.store.mongo import MongoTaskStore
+from local.mongodb import Mongod
 from tests.contract.samples import HOUR, LEASE, NOW, claim, ended, new_task, result_of, start_polling
 
 TASKS = "jimeng_free_generation_tasks"
@@ -61,7 +63,7 @@ def test_a_plain_task_id_index_of_the_node_service_becomes_unique(
 ) -> None:
     database[TASKS].drop_indexes()
     database[TASKS].create_index([("task_id", ASCENDING)], background=True)
-    mongo_store.submit(new_task())
+    database[TASKS].insert_one(to_document(new_task()))
 
     mongo_store.prepare()
 
@@ -69,14 +71,132 @@ def test_a_plain_task_id_index_of_the_node_service_becomes_unique(
     assert mongo_store.submit(new_task(created_at=NOW + 9)) == new_task()
 
 
-def test_duplicates_that_forbid_a_unique_index_are_reported(
+WITHOUT_UNIQUENESS: dict[str, Callable[[Database[Document]], object]] = {
+    "none": lambda database: None,
+    "no collection": lambda database: database.drop_collection(TASKS),
+    "plain, as of the Node service": lambda database: database[TASKS].create_index("task_id"),
+    "unique with another field": lambda database: database[TASKS].create_index(["task_id", "slot"], unique=True),
+}
+
+
+@pytest.fixture(params=["created", "converted"])
+def with_duplicates(request: pytest.FixtureRequest, database: Database[Document]) -> Database[Document]:
+    """Two tasks with one id, without an index on it or with a plain one, each of which prevents the unique one."""
+    if request.param == "converted":
+        database[TASKS].create_index("task_id")
+    database[TASKS].insert_many([{"task_id": "same"}, {"task_id": "same"}])
+    return database
+
+
+def test_of_duplicates_is_said_where_they_are_and_what_to_do(
+    mongo_client: MongoClient[Document], with_duplicates: Database[Document]
+) -> None:
+    store = MongoTaskStore(mongo_client, with_duplicates.name)
+
+    with pytest.raises(StoreUnavailable) as refusal:
+        store.prepare()
+
+    assert all(part in str(refusal.value) for part in (TASKS, "same task_id", "remove", "`make indexes`"))
+    with_duplicates[TASKS].delete_one({"task_id": "same"})
+    store.prepare()
+    assert with_duplicates[TASKS].index_information()["task_id_1"]["unique"]
+
+
+def test_duplicates_of_several_fields_are_named_with_all_of_them(
     mongo_store: MongoTaskStore, database: Database[Document]
 ) -> None:
-    database[TASKS].drop_indexes()
-    database[TASKS].insert_many([{"task_id": "same"}, {"task_id": "same"}])
+    database[TASKS].drop_index("server_id_1_slot_1")
+    database[TASKS].insert_many([{"task_id": name, "server_id": "s1", "slot": 0} for name in "ab"])
 
-    with pytest.raises(StoreUnavailable, match="11000"):
+    with pytest.raises(StoreUnavailable, match=f"{TASKS} .* same server_id and slot"):
         mongo_store.prepare()
+
+
+def test_the_command_too_says_what_to_do_about_duplicates(
+    mongodb_uri: str, with_duplicates: Database[Document]
+) -> None:
+    ran = _index_step(MONGODB_URI=mongodb_uri, MONGODB_DATABASE=with_duplicates.name)
+
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith(f"store_unavailable: collection {TASKS} holds several documents with the same task_id")
+
+
+@pytest.mark.parametrize("lacking", WITHOUT_UNIQUENESS)
+def test_no_task_is_stored_before_ids_are_unique(
+    mongo_client: MongoClient[Document], database: Database[Document], lacking: str
+) -> None:
+    """Else two requests with one id would be two tasks, both paid for."""
+    database[TASKS].insert_one({})
+    WITHOUT_UNIQUENESS[lacking](database)
+    before = database[TASKS].count_documents({})
+    store = MongoTaskStore(mongo_client, database.name)
+
+    for call in (store.ping, lambda: store.submit(new_task()), lambda: store.submit(new_task())):
+        with pytest.raises(StoreUnavailable, match=r"unique index on task_id.*`make indexes`"):
+            call()
+
+    assert database[TASKS].count_documents({}) == before
+    MongoTaskStore(mongo_client, database.name).prepare()
+    assert [store.submit(new_task(created_at=NOW + n)) for n in range(2)] == [new_task(), new_task()]
+
+
+class _Seen(monitoring.CommandListener):
+    """Names of the commands that a client sent; a listener must have all three methods."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def started(self, event: monitoring.CommandStartedEvent) -> None:
+        self.names.append(event.command_name)
+
+    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
+
+    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
+
+
+def test_a_process_asks_once_whether_ids_are_unique(
+    mongodb_uri: str, mongo_store: MongoTaskStore, database: Database[Document]
+) -> None:
+    seen = _Seen()
+    client: MongoClient[Document] = MongoClient(mongodb_uri, event_listeners=[seen])
+    with client:
+        store = MongoTaskStore(client, database.name)
+        for number in range(3):
+            store.submit(new_task(f"t{number}"))
+            store.ping()
+
+    assert [name for name in seen.names if name in ("listIndexes", "insert")] == ["listIndexes", *["insert"] * 3]
+
+
+# -- a cluster that came from MongoDB 5 and still behaves like it
+
+
+@pytest.fixture(scope="module")
+def old_cluster() -> Iterator[MongoClient[Document]]:
+    with Mongod() as server, MongoClient[Document](server.uri) as client:
+        try:
+            client.admin.command("setFeatureCompatibilityVersion", "5.0")
+        except OperationFailure:
+            pytest.skip("this MongoDB is too new to behave like version 5")
+        yield client
+
+
+def test_indexes_are_created_with_feature_compatibility_version_5(old_cluster: MongoClient[Document]) -> None:
+    store = MongoTaskStore(old_cluster, "new")
+
+    store.prepare()
+
+    assert store.submit(new_task()) == new_task()
+
+
+def test_a_plain_index_that_an_old_cluster_cannot_convert_is_explained(old_cluster: MongoClient[Document]) -> None:
+    old_cluster["node"][TASKS].create_index("task_id")
+
+    with pytest.raises(StoreUnavailable, match=f"task_id of collection {TASKS} .*Version 6.0.*`make indexes`"):
+        MongoTaskStore(old_cluster, "node").prepare()
+
+
+# -- the command
 
 
 def _index_step(**environment: str) -> subprocess.CompletedProcess[str]:
@@ -96,13 +216,13 @@ def test_the_command_prints_what_it_made_as_one_json_line(mongodb_uri: str, data
     }
 
 
-@pytest.mark.parametrize("uri", ["", "mongodb://user:p@ss:word@host/", "mongodb://user:secret@127.0.0.1:1/"])
+@pytest.mark.parametrize("uri", ["", "mongodb://user:can@ry:bird@host/", "mongodb://user:secret@127.0.0.1:1/"])
 def test_the_command_fails_with_a_reason_and_without_secrets(uri: str) -> None:
     ran = _index_step(MONGODB_URI=uri)
 
     assert ran.returncode == 1
     assert "MONGODB_URI" in ran.stderr or "MongoDB did not serve" in ran.stderr
-    assert not any(secret in ran.stderr for secret in ("secret", "word", "Traceback"))
+    assert not any(secret in ran.stderr for secret in ("secret", "can@ry", "bird", "Traceback"))
 
 
 # -- what queries cost
@@ -224,6 +344,31 @@ def test_no_query_reads_more_of_an_index_than_it_gives_back(
         if "COLLSCAN" in entry["planSummary"] or entry["keysExamined"] > _allowed_keys(entry)
     ]
     assert costly == []
+
+
+@pytest.mark.parametrize("status", TaskStatus)
+def test_the_index_for_the_sweep_holds_active_tasks_and_no_others(
+    mongo_store: MongoTaskStore, database: Database[Document], status: TaskStatus
+) -> None:
+    """It is chosen by the place of the states in the alphabet."""
+    database[TASKS].insert_one(to_document(new_task(status=status)))
+
+    keys = database.command("validate", TASKS)["keysPerIndex"]
+
+    assert keys["deadline_at_1"] == (1 if status in ACTIVE else 0)
+
+
+@pytest.mark.parametrize("now", [NOW, LATER], ids=["none", "many"])
+def test_the_sweep_reads_its_index_and_does_not_sort(
+    full_store: MongoTaskStore, full_database: Database[Document], now: int
+) -> None:
+    with profiled(full_database) as seen:
+        full_store.claim_overdue(now, 10, LEASE)
+
+    finds = [entry for entry in seen if entry["op"] == "query" and "sort" in entry["command"]]
+    assert [(entry["planSummary"], entry.get("hasSortStage")) for entry in finds] == [
+        ("IXSCAN { deadline_at: 1 }", None)
+    ]
 
 
 @pytest.mark.parametrize("server_id", [None, "s1"])

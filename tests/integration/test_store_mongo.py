@@ -1,5 +1,7 @@
 """The MongoDB store's documents: the seed's names and types, and documents that the Node service wrote."""
 
+import time
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -7,6 +9,7 @@ from bson import ObjectId
 from pymongo.database import Database
 
 from jimeng_tasks.domain.task import FileProgress, InternalParams, Result, ResultMetadata, Strikes, TaskStatus, TaskType
+from jimeng_tasks.exceptions import StoreUnavailable
 from jimeng_tasks.store.documents import Document
 from jimeng_tasks.store.mongo import MongoTaskStore
 from tests.contract.samples import HOUR, LEASE, NOW, claim, complete, ended, new_task, node_task, result_of
@@ -256,3 +259,18 @@ def test_a_server_that_the_node_service_wrote_is_listed_and_can_be_taken_over(
     assert (server.server_id, server.load, server.is_online(NOW)) == ("s1", 2, False)
     assert mongo_store.heartbeat(replace(server, last_heartbeat_at=NOW), "me", NOW + 60)
     assert mongo_store.servers()[0].is_online(NOW)
+
+
+def test_only_the_time_of_calls_counts_against_the_time_of_a_request(mongo_store: MongoTaskStore) -> None:
+    mongo_store.submit(new_task())
+    with mongo_store.within(0.5):
+        time.sleep(0.7)
+        assert mongo_store.get("t1") is not None
+
+
+def test_calls_that_used_up_the_time_of_a_request_are_the_last_ones(mongo_store: MongoTaskStore) -> None:
+    with mongo_store.within(0.001):
+        with suppress(StoreUnavailable):
+            mongo_store.get("t1")
+        with pytest.raises(StoreUnavailable):
+            mongo_store.get("t1")

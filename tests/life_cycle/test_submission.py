@@ -61,11 +61,13 @@ def test_a_task_is_submitted_with_its_own_account(world: World) -> None:
     ("error", "delay"),
     [
         (NotSent("connection refused"), 10),
-        (RateLimited("3 tasks run already", retry_after=90), 90),
-        (RateLimited("slow down", retry_after=1), 10),
+        (NotSent("busy", retry_after=90), 90),
+        (RateLimited("3 tasks run already"), 60),
+        (RateLimited("slow down", retry_after=90), 90),
+        (RateLimited("slow down", retry_after=1), 60),
         (ServerRefused("busy", fail_code="2002"), 10),
     ],
-    ids=["not sent", "retry-after longer", "retry-after shorter", "server class"],
+    ids=["not sent", "told when", "rate limit", "retry-after longer", "retry-after shorter", "server class"],
 )
 def test_surely_not_accepted_goes_back_to_pending(world: World, error: ProviderError, delay: int) -> None:
     world.post()
@@ -110,6 +112,19 @@ def test_retries_back_off_exponentially_and_end_with_the_last_error(world: World
     assert "the last" in (result.metadata.fail_reason or "")
     assert world.provider.paid() == []
     assert world.tick_after(1000)["claimed"] == 0
+
+
+def test_a_task_queues_for_minutes_behind_the_running_jobs_of_its_account(world: World) -> None:
+    world.post()
+    world.provider.on_submit["t1"].extend([RateLimited("3 tasks run already", fail_code="1010")] * 3)
+    delays = []
+    for _ in range(3):
+        world.tick()
+        delays.append((world.task().next_poll_at or 0) - world.clock.now())
+        world.clock.advance(delays[-1])
+    world.tick()
+    assert delays == [60, 120, 240]
+    assert (world.task().status, world.task().retry_count) == (TaskStatus.POLLING, 3)
 
 
 def test_jitter_shortens_a_delay_by_at_most_half(world: World) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from jimeng_tasks.settings import Settings
 from jimeng_tasks.storage.tos import s3_client
-from jimeng_tasks.store.mongo import connect
+from jimeng_tasks.store.mongo import MongoTaskStore, connect
 from jimeng_tasks.store.mongo.connection import TASKS
 from local.mongodb import running_mongod
 from local.objectstore import create_public_bucket, running_objectstore
@@ -84,6 +84,8 @@ def running_host() -> Iterator[Host]:
             wires=tuple(wires),
         )
         create_public_bucket(s3_client(host.settings), "media")
+        with connect(host.settings.mongodb_uri) as client:
+            MongoTaskStore(client, DATABASE).prepare()
         yield host
 
 

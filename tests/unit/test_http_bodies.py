@@ -11,7 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from jimeng_tasks.exceptions import RequestError
 from jimeng_tasks.http.bodies import parse_json
-from jimeng_tasks.http.fields import Number, WholeNumber
+from jimeng_tasks.http.fields import NO_INPUT, Number, WholeNumber, holds_picture, squeezed
+from jimeng_tasks.http.schemas import ALIASES, REFUSED_FOR_IMAGES, REFUSED_FOR_VIDEOS, ImageGeneration, VideoGeneration
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -65,3 +66,38 @@ def test_numbers_may_come_as_digits(value: Any, number: float) -> None:
 def test_everything_else_is_no_number(value: Any) -> None:
     with pytest.raises(ValidationError, match="must be a number"):
         TypeAdapter(Number).validate_python(value)
+
+
+@given(JSON)
+def test_a_picture_is_found_however_deep_it_is(document: Any) -> None:
+    for picture in (
+        "https://example.com/a.png",
+        "data:image/png;base64,AAAA",
+        "iVBORw0KGgoAAAA",
+        "/9j/4AAQ",
+        "UklGRjo",
+    ):
+        assert holds_picture([document, {"a": [{"b": picture}]}])
+
+
+@pytest.mark.parametrize(
+    "value", [None, 5, "a.png", "IVBORW0KGGO", "metadata:x/y", "see /9j/", {"callback": "http://a"}]
+)
+def test_other_values_hold_no_picture(value: Any) -> None:
+    assert not holds_picture(value)
+
+
+def test_nesting_that_a_recursion_could_not_follow_is_searched() -> None:
+    nested: Any = "https://example.com/a.png"
+    for _ in range(100_000):
+        nested = [nested]
+    assert holds_picture(nested)
+
+
+@pytest.mark.parametrize(
+    ("model", "refused"), [(ImageGeneration, REFUSED_FOR_IMAGES), (VideoGeneration, REFUSED_FOR_VIDEOS)]
+)
+def test_no_refused_name_is_a_field_or_an_address_of_the_caller(model: Any, refused: dict[str, str]) -> None:
+    spellings = {*model.model_fields, *(alias for aliases in ALIASES.values() for alias in aliases)}
+    assert set(refused).isdisjoint({*map(squeezed, spellings), *NO_INPUT})
+    assert set(map(squeezed, NO_INPUT)) == NO_INPUT

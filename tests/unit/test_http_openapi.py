@@ -77,6 +77,14 @@ def test_video_examples_are_accepted(api: Api, body: dict[str, Any]) -> None:
     assert api.post(VIDEO, body).status == 200
 
 
+@pytest.mark.parametrize(("name", "absent"), [("ImageGeneration", "duration"), ("VideoGeneration", "size")])
+def test_bodies_are_documented_with_their_fields_and_what_happens_to_others(api: Api, name: str, absent: str) -> None:
+    schema = api.app.openapi()["components"]["schemas"][name]
+    assert "An unknown field is ignored, unless" in schema["description"]
+    assert {"prompt", "images", "ratio", "n"} <= set(schema["properties"])
+    assert absent not in schema["properties"]
+
+
 @pytest.mark.parametrize(
     "model",
     [

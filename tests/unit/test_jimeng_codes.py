@@ -15,7 +15,7 @@ from jimeng_tasks.exceptions import (
     ServerRefused,
     VersionRejected,
 )
-from jimeng_tasks.jimeng.codes import classify
+from jimeng_tasks.jimeng.codes import CONTENT_CODES, Stage, classify, moderation_stage
 
 RETS: dict[type[ProviderError], str] = {
     LoginRejected: "1015",
@@ -45,9 +45,26 @@ KEYS: dict[type[ProviderError], str] = {
     ServerRefused: "generation_failed_toast web_timeout network_error",
 }
 
+STAGES: dict[Stage, str] = {
+    Stage.INPUT_TEXT: "1063 2005 2038 2047",
+    Stage.INPUT_IMAGE: "2003 2039",
+    Stage.OUTPUT_IMAGE: "2004",
+    Stage.UNKNOWN: "1159 2040 2041 2042 2043 2048 2050 4001",
+}
+STAGES_OF_KEYS: dict[Stage, str] = {
+    Stage.INPUT_TEXT: "web_text_violates_community_guidelines_toast x_sensitive_text ErrMessage_APP_InputTextRisk",
+    Stage.INPUT_IMAGE: "InputImageRisk",
+    Stage.INPUT: "web_fail2generate_input_retry",
+    Stage.OUTPUT_IMAGE: "OutputImageRisk",
+    Stage.OUTPUT_VIDEO: "ErrMessage_APP_OutputVideoRisk",
+    Stage.OUTPUT_AUDIO: "ErrMessage_APP_OutputAudioRisk",
+    Stage.UNKNOWN: "web_image_violates_community_guidelines_toast web_fail2generate_copyright_block content_violation "
+    "violate_guidelines",
+}
 
-def _rows(table: dict[type[ProviderError], str]) -> list[tuple[str, type[ProviderError]]]:
-    return [(code, error) for error, codes in table.items() for code in codes.split()]
+
+def _rows[Kind](table: dict[Kind, str]) -> list[tuple[str, Kind]]:
+    return [(code, kind) for kind, codes in table.items() for code in codes.split()]
 
 
 @pytest.mark.parametrize(("ret", "error"), _rows(RETS))
@@ -80,3 +97,36 @@ def test_key_outweighs_fail_code_outweighs_ret(ret: str, fail_code: str, key: st
 
 def test_a_code_that_says_nothing_leaves_the_default() -> None:
     assert classify(fail_code="99", default=ContentRejected) is ContentRejected
+
+
+@pytest.mark.parametrize(("code", "stage"), _rows(STAGES))
+def test_the_stage_of_a_code_of_moderation(code: str, stage: Stage) -> None:
+    assert moderation_stage(ret=code) is stage
+    assert moderation_stage(fail_code=code) is stage
+
+
+def test_these_tables_know_every_code_of_moderation() -> None:
+    assert {code for code, _ in _rows(STAGES)} == set(CONTENT_CODES)
+
+
+@pytest.mark.parametrize(("key", "stage"), _rows(STAGES_OF_KEYS))
+def test_the_stage_of_a_key_of_moderation(key: str, stage: Stage) -> None:
+    assert moderation_stage(starling_key=key) is stage
+    assert classify(starling_key=key) is ContentRejected
+
+
+@pytest.mark.parametrize(
+    ("ret", "fail_code", "key", "default", "stage"),
+    [
+        ("2004", "2038", "inputimagerisk", Stage.OUTPUT, Stage.INPUT_IMAGE),
+        ("2004", "2038", "content_violation", Stage.OUTPUT, Stage.INPUT_TEXT),
+        ("2004", "2040", "", Stage.OUTPUT, Stage.OUTPUT_IMAGE),
+        ("", "2039", "web_fail2generate_input_retry", Stage.UNKNOWN, Stage.INPUT_IMAGE),
+        ("", "2040", "", Stage.OUTPUT, Stage.OUTPUT),
+        ("77", "88", "unknown_key", Stage.UNKNOWN, Stage.UNKNOWN),
+    ],
+)
+def test_the_source_that_tells_most_gives_the_stage(
+    ret: str, fail_code: str, key: str, default: Stage, stage: Stage
+) -> None:
+    assert moderation_stage(ret=ret, fail_code=fail_code, starling_key=key, default=default) is stage

@@ -108,14 +108,52 @@ def test_why_a_job_failed(fields: Json, error: type[ProviderError], fail_code: s
     assert (failure.fail_code, failure.log_id) == (fail_code, "LOG1")
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (record(30, fail_code="2038"), "the prompt was rejected by moderation (input text; status 30, code 2038"),
+        (record(30, fail_code=2039), "an input picture was rejected by moderation (input image; status 30, code 2039"),
+        (record(30, fail_code="2004"), "a generated picture was rejected by moderation (output image; status 30"),
+        (record(30, fail_code="2040"), "the content was rejected by moderation (stage unknown; status 30, code 2040"),
+        (
+            record(30, fail_starling_key="ErrMessage_APP_OutputVideoRisk", fail_starling_message="no  luck"),
+            "the generated video was rejected by moderation: no luck (output video; status 30, key ErrMessage",
+        ),
+        (
+            record(30, fail_starling_key="ErrMessage_APP_OutputAudioRisk"),
+            "the sound of the generated video was rejected by moderation (output audio; status 30",
+        ),
+        (record(10), "the input was rejected by moderation (input; status 10, logid LOG1)"),
+        (record(40), "the output was rejected by moderation (output; status 40, logid LOG1)"),
+        (record(40, fail_code="2004"), "a generated picture was rejected by moderation (output image; status 40"),
+        ({"task": {"status": 40}}, "the output was rejected by moderation (output; status 40"),
+    ],
+)
+def test_a_rejection_says_at_which_stage_it_happened(value: Json, told: str) -> None:
+    failure = read(value).error
+    assert type(failure) is ContentRejected
+    assert str(failure).startswith(told)
+
+
+def test_a_failure_of_another_kind_has_no_stage() -> None:
+    failure = read(record(30, fail_code="2038", fail_starling_key="web_risk_control_x")).error
+    assert type(failure) is ProviderBlocked
+    assert str(failure) == (
+        "Jimeng failed the job: no message (status 30, code 2038, key web_risk_control_x, logid LOG1)"
+    )
+
+
 @pytest.mark.parametrize("status", [10, 40])
 def test_statuses_that_mean_moderation(status: int) -> None:
     assert type(read(record(status)).error) is ContentRejected
 
 
-def test_the_reason_is_told_without_the_session() -> None:
-    told = str(read(record(30, fail_starling_message=f"sorry {ACCOUNT.session_id}", fail_msg="other")).error)
+@pytest.mark.parametrize("fail_code", ["", "2038"])
+def test_the_reason_is_told_without_the_session(fail_code: str) -> None:
+    fields = {"fail_starling_message": f"sorry {ACCOUNT.session_id}", "fail_msg": "other", "fail_code": fail_code}
+    told = str(read(record(30, **fields)).error)
     assert "sorry ***" in told
+    assert ACCOUNT.session_id not in told
     assert "LOG1" in told
 
 

@@ -1,11 +1,13 @@
 """Which addresses the service goes to, in every spelling."""
 
 import ipaddress
+import threading
+import time
 
 import pytest
 
 from jimeng_tasks.exceptions import UrlForbidden
-from jimeng_tasks.media.addresses import checked_url, refuse_private_host, shown
+from jimeng_tasks.media.addresses import LOOK_UP_SECONDS, checked_url, refuse_private_host, shown
 from jimeng_tasks.network import is_public
 
 
@@ -157,3 +159,14 @@ def test_what_is_shown_of_an_address_has_no_signature() -> None:
 
     assert shown(url) == "https://cdn.example.com:8443/a/b.png"
     assert len(shown("https://cdn.example.com/" + "a" * 5000)) < 300
+
+
+def test_a_resolver_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = threading.Event()
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: answered.wait(30))
+    began = time.monotonic()
+
+    refuse_private_host(checked_url("https://slow.example.com/a.png"))
+
+    assert time.monotonic() - began < LOOK_UP_SECONDS + 2
+    answered.set()

@@ -58,6 +58,11 @@ VALID: list[tuple[str, str, Any]] = [
     ("MAX_CONCURRENT_TASKS", " 12 ", 12),
     ("RESULT_GRACE_SECONDS", "0", 0),
     ("MONGODB_URI", "mongodb+srv://u:p@h.example/db", "mongodb+srv://u:p@h.example/db"),
+    (
+        "MONGODB_URI",
+        "mongodb://u:p%40x@h-1:27017,[::1]:27018/?replicaSet=rs0",
+        "mongodb://u:p%40x@h-1:27017,[::1]:27018/?replicaSet=rs0",
+    ),
     ("JIMENG_BASE_URL", "http://127.0.0.1:9000/", "http://127.0.0.1:9000"),
     ("TOS_PREFIX", "/a/b/", "a/b"),
     ("API_KEYS", "k1, k2", ("k1", "k2")),
@@ -95,6 +100,10 @@ INVALID: list[tuple[str, str, str]] = [
     ("SERVICE_IDS", f"{CANARY},{CANARY}", "twice"),
     ("SERVICE_IDS", " , ", "SERVICE_IDS"),
     ("MONGODB_URI", f"http://{CANARY}", "mongodb://"),
+    ("MONGODB_URI", f"mongodb://u:{CANARY}@h:99999999", "host[:port]"),
+    ("MONGODB_URI", f"mongodb://u:{CANARY}@more@h", "percent-encoded"),
+    ("MONGODB_URI", f"mongodb://u:{CANARY}/x@h", "percent-encoded"),
+    ("MONGODB_URI", f"mongodb://u:{CANARY}@", "host[:port]"),
     ("MONGODB_DATABASE", f"{CANARY}/x", "MONGODB_DATABASE"),
     ("MONGODB_DATABASE", f"{CANARY}.x", "MONGODB_DATABASE"),
     ("MONGODB_DATABASE", f"{CANARY} x", "MONGODB_DATABASE"),
@@ -167,8 +176,6 @@ TOS = {
         ({**TOS, "TOS_ENDPOINT_URL": ""}, "TOS_ENDPOINT_URL"),
         ({**TOS, "TOS_ACCESS_KEY": ""}, "TOS_ACCESS_KEY"),
         ({**TOS, "TOS_SECRET_KEY": ""}, "TOS_SECRET_KEY"),
-        ({**TOS, "TOS_ENDPOINT_URL": "https://media.tos-s3-cn-beijing.volces.com"}, "TOS_ENDPOINT_URL"),
-        ({**TOS, "TOS_ENDPOINT_URL": "https://tos-cn-beijing.volces.com"}, "tos-s3-"),
         ({"SERVICE_ID": "a", "SERVICE_IDS": "b,c"}, "SERVICE_ID"),
     ],
 )
@@ -176,6 +183,89 @@ def test_variables_that_do_not_fit_together_are_refused(environ: dict[str, str],
     message = refusal(environ)
     assert named in message
     assert CANARY not in message
+
+
+BEIJING = "https://tos-s3-cn-beijing.volces.com"
+SHANGHAI = "https://tos-s3-cn-shanghai.volces.com"
+
+
+@pytest.mark.parametrize("server", [BEIJING, "http://127.0.0.1:9000"])
+@pytest.mark.parametrize(
+    ("endpoint", "fault"),
+    [
+        ("{}/media", "a path"),
+        ("{}/media/", "a path"),
+        ("{}?media", "a query"),
+        ("{}/?media", "a path or a query"),
+        ("{}?", "a query"),
+        ("{}#media", "a fragment"),
+        ("{}/media?x=1#y", "a path or a query or a fragment"),
+    ],
+)
+def test_an_endpoint_is_scheme_host_and_port_only(server: str, endpoint: str, fault: str) -> None:
+    message = refusal({**TOS, "TOS_ENDPOINT_URL": endpoint.format(server)})
+    assert message.startswith(f"TOS_ENDPOINT_URL must not have {fault}: write scheme, host and port only")
+    assert "TOS_BUCKET" in message
+    assert "required" not in message
+
+
+@pytest.mark.parametrize("user_info", [f"{CANARY}@", f"{CANARY}:{CANARY}@", "@"])
+def test_an_endpoint_has_no_keys_and_they_are_not_repeated(user_info: str) -> None:
+    message = refusal({**TOS, "TOS_ENDPOINT_URL": f"https://{user_info}tos-s3-cn-beijing.volces.com"})
+    assert "must not have user info" in message
+    assert "TOS_ACCESS_KEY" in message
+    assert CANARY not in message
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "region", "faults"),
+    [
+        ("https://media.tos-s3-cn-beijing.volces.com", "", ["must not contain the bucket", f"write {BEIJING}"]),
+        ("https://other.tos-s3-cn-beijing.volces.com", "", ["must not contain the bucket", f"write {BEIJING}"]),
+        ("https://media.tos-cn-beijing.volces.com", "", ["must not contain the bucket", "native", f"write {BEIJING}"]),
+        ("https://tos-cn-beijing.volces.com", "", ["not the native one", f"write {BEIJING}"]),
+        ("https://TOS-cn-beijing.volces.com", "", ["not the native one", f"write {BEIJING}"]),
+        ("http://tos-cn-beijing.ivolces.com", "", ["write http://tos-s3-cn-beijing.ivolces.com"]),
+        (
+            "https://tos-ap-southeast-1.bytepluses.com",
+            "ap-southeast-1",
+            ["not the native one", "write https://tos-s3-ap-southeast-1.bytepluses.com"],
+        ),
+        (SHANGHAI, "", ["TOS_REGION must be the region of TOS_ENDPOINT_URL", "write cn-shanghai"]),
+        (BEIJING, "cn-shanghai", ["TOS_REGION must be the region of TOS_ENDPOINT_URL", "write cn-beijing"]),
+        ("https://tos-s3-cn-beijing2.volces.com", "", ["write cn-beijing2"]),
+        ("https://console.volces.com", "", ["S3-compatible", BEIJING]),
+        ("https://tos-s3-cn-beijing.volces.com.", "", ["S3-compatible", BEIJING]),
+        ("http://media.localhost:9000", "", ["must not contain the bucket"]),
+    ],
+)
+def test_an_endpoint_that_cannot_serve_the_bucket_is_refused_with_what_to_write(
+    endpoint: str, region: str, faults: list[str]
+) -> None:
+    message = refusal({**TOS, "TOS_ENDPOINT_URL": endpoint, "TOS_REGION": region})
+    assert [fault for fault in faults if fault not in message] == []
+    assert CANARY not in message
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "region"),
+    [
+        (BEIJING, ""),
+        (f"{BEIJING}/", "cn-beijing"),
+        (f"{BEIJING}:443", ""),
+        (SHANGHAI, "cn-shanghai"),
+        ("https://tos-s3-cn-beijing2.ivolces.com", "cn-beijing2"),
+        ("https://tos-s3-ap-southeast-1.bytepluses.com", "ap-southeast-1"),
+        ("http://127.0.0.1:9000", ""),
+        ("http://[::1]:9000", ""),
+        ("http://media:9000", ""),
+        ("https://minio.example.com", "us-east-1"),
+        ("https://s3.eu-central-1.amazonaws.com", "eu-central-1"),
+    ],
+)
+def test_an_endpoint_of_any_s3_server_is_taken(endpoint: str, region: str) -> None:
+    settings = Settings.from_environ({**TOS, "TOS_ENDPOINT_URL": endpoint, "TOS_REGION": region})
+    assert settings.tos_endpoint_url == endpoint.rstrip("/")
 
 
 def test_a_complete_environment_is_accepted() -> None:

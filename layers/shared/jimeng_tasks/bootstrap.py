@@ -4,6 +4,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from .domain.task import Task, TaskType
 from .observability import EmfMetrics, configure_logging
 from .secrets import resolve
 from .service.accounts import Accounts
+from .service.inline_media import INLINE_SECONDS, InlinePictures
 from .service.monitor import TaskMonitor
 from .service.query import QueryTask
 from .service.submit import SubmitTask
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from .store.tokens import TokenVault
 
 QUERY_SECONDS = 20  # what one query may spend on advancing a task in memory mode
+API_CALL_SECONDS = 20  # the most that one call to the provider may take while a client waits: the gateway waits 29
+MEDIA_SECONDS = 300  # the most that one generated file may take, its storing included
 
 
 def new_id() -> str:
@@ -88,10 +92,13 @@ class Container:
     @cached_property
     def source(self) -> MediaSource:
         """Reads references and media behind the SSRF guard."""
+        return self._source(MEDIA_SECONDS)
+
+    def _source(self, media_timeout: float) -> MediaSource:
         from .media.source import GuardedSource
 
-        settings = self.settings
-        return GuardedSource(settings.allow_private_urls, self.provider.catalog.references, settings.jimeng_timeout)
+        limits, settings = self.provider.catalog.references, self.settings
+        return GuardedSource(settings.allow_private_urls, limits, settings.jimeng_timeout, media_timeout=media_timeout)
 
     @cached_property
     def storage(self) -> MediaStorage | None:
@@ -146,6 +153,11 @@ class Container:
     def accounts(self) -> Accounts:
         """Token checks and credits."""
         return Accounts(provider=self.provider)
+
+    @cached_property
+    def inline(self) -> InlinePictures:
+        """Gives the pictures of a result themselves."""
+        return InlinePictures(source=self._source(INLINE_SECONDS))
 
     @cached_property
     def uploads(self) -> UploadPictures:
@@ -243,6 +255,7 @@ def api_handler(group: str) -> Callable[[Any, Any], Any]:
     from .http.handler import make_handler
 
     settings = _settings()
+    settings = replace(settings, jimeng_timeout=min(settings.jimeng_timeout, API_CALL_SECONDS))
     container = Container(settings) if settings.use_database_mode else SelfAdvancingContainer(settings)
     answer = make_handler(create_api(container, group), settings)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import urlsplit
 
+from .endpoints import endpoint_faults
 from .exceptions import SettingsError
 
 SERVICE_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -59,9 +60,24 @@ def _url(*schemes: str) -> Callable[[str], str]:
     return parse
 
 
+_MONGODB_URI = re.compile(
+    r"mongodb(\+srv)?://"
+    r"(([^:/?#\[\]@%]|%[0-9A-Fa-f]{2})*(:([^:/?#\[\]@%]|%[0-9A-Fa-f]{2})*)?@)?"
+    r"(?P<hosts>(\[[0-9A-Fa-f:.]+\]|[^:/?#\[\]@,\s]+)(:\d{1,5})?(,(\[[0-9A-Fa-f:.]+\]|[^:/?#\[\]@,\s]+)(:\d{1,5})?)*)"
+    r"(/[^?\s]*)?(\?\S*)?"
+)
+MAX_PORT = 65_535
+
+
 def _mongodb_uri(raw: str) -> str:
+    match = _MONGODB_URI.fullmatch(raw)
     if not raw.startswith(("mongodb://", "mongodb+srv://")):
         raise ValueError("must start with mongodb:// or mongodb+srv://")
+    if match is None or any(int(port) > MAX_PORT for port in re.findall(r":(\d+)", match["hosts"])):
+        raise ValueError(
+            "must be mongodb://[user:password@]host[:port][,host[:port]...][/database][?options], "
+            "with : / ? # [ ] @ and % in user and password percent-encoded"
+        )
     return raw
 
 
@@ -191,7 +207,7 @@ class Settings:
 
         Raises:
             SettingsError: names every variable that is wrong or missing, its fault and what is allowed,
-                never its value.
+                never its value; of an endpoint of TOS the region.
         """
         values: dict[str, Any] = {}
         faults: list[str] = []
@@ -211,9 +227,9 @@ class Settings:
 
     def _rules(self) -> list[tuple[bool, str]]:
         """What several variables must fulfil together: whether it is broken, and how to say so."""
-        endpoint_host = urlsplit(self.tos_endpoint_url).hostname or ""
-        is_volces = endpoint_host.endswith((".volces.com", ".ivolces.com", ".bytepluses.com"))
+        endpoint = endpoint_faults(self.tos_endpoint_url, self.tos_bucket, self.tos_region)
         return [
+            *((True, fault) for fault in endpoint),
             (
                 self.use_database_mode and not self.mongodb_uri,
                 "MONGODB_URI is required when USE_DATABASE_MODE is true",
@@ -225,14 +241,6 @@ class Settings:
             (
                 bool(self.tos_bucket) and not (self.tos_access_key and self.tos_secret_key),
                 "TOS_ACCESS_KEY and TOS_SECRET_KEY are required when TOS_BUCKET is set",
-            ),
-            (
-                bool(self.tos_bucket) and endpoint_host.startswith(f"{self.tos_bucket}."),
-                "TOS_ENDPOINT_URL must not contain the bucket: it is put in front of the host by itself",
-            ),
-            (
-                is_volces and not endpoint_host.startswith("tos-s3-"),
-                "TOS_ENDPOINT_URL must be the S3-compatible endpoint, such as https://tos-s3-cn-beijing.volces.com",
             ),
             (
                 self.task_retention < self.result_expire_time,

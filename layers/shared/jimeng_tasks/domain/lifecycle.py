@@ -33,6 +33,7 @@ class Policy:
     lease: int = 120
     submit_lease: int = 120
     retry_delay: int = 10
+    rate_limit_delay: int = 60
     retry_delay_cap: int = 300
     strikes_out: int = 3
     strike_window: int = 60

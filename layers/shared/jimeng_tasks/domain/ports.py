@@ -30,7 +30,10 @@ class TaskStore(Protocol):
         """Return when the store can serve a read and a write."""
 
     def within(self, seconds: float) -> AbstractContextManager[object]:
-        """Inside the block all calls together take at most so many seconds; then they raise `StoreUnavailable`."""
+        """Inside the block all calls together take at most so many seconds; then they raise `StoreUnavailable`.
+
+        The time between the calls does not count.
+        """
 
     # -- the API's side
 

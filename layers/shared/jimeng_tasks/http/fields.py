@@ -1,17 +1,55 @@
-"""Field types of the request bodies: strict, except that numbers may come as text, everywhere alike."""
+"""Field types of the request bodies: strict, except that numbers may come as text, everywhere alike.
+
+And what is known of fields that are none of ours: how their names compare, and whether they hold a picture.
+"""
 
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
+
+from jimeng_tasks.service.faults import shown
 
 LARGEST = 10**15
 TASK_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
+# Names of addresses that a client is told at, or comes from, and that can be no input.
+NO_INPUT = frozenset(
+    (
+        *("callback", "callbackurl", "callbackuri", "notify", "notifyurl", "notifyhook", "notificationurl"),
+        *("webhook", "webhooks", "webhookurl", "webhookuri", "hookurl", "statuscallback", "statuscallbackurl"),
+        *("returnurl", "redirecturl", "redirecturi", "successurl", "cancelurl"),
+        *("origin", "referer", "referrer", "httpreferer", "baseurl", "apibase"),
+    )
+)
+
+# An address, a data URI, or base64 that begins as PNG, JPEG or WEBP do.
+_PICTURE = re.compile(r"https?://|\bdata:([a-z]+/|;base64,)|\A\s*(?-i:iVBORw0KGgo|/9j/|UklGR)", re.IGNORECASE)
 _INTEGER = re.compile(r"[+-]?\d{1,15}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(\d{1,15}(\.\d{0,30})?|\.\d{1,30})", re.ASCII)
+
+
+def squeezed(name: str) -> str:
+    """A field's name without what spellings differ in: ``aspectratio`` for ``Aspect-Ratio`` and ``aspect_ratio``."""
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+def holds_picture(value: Any) -> bool:
+    """Whether an address or a picture is anywhere inside a JSON value, but for members that `NO_INPUT` names."""
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, str) and _PICTURE.search(inner):
+            return True
+        if isinstance(inner, list):
+            waiting += inner
+        elif isinstance(inner, Mapping):
+            waiting += (
+                part for name, member in inner.items() if squeezed(name) not in NO_INPUT for part in (name, member)
+            )
+    return False
 
 
 def _whole_number(value: Any) -> int:
@@ -69,6 +107,18 @@ class ReferenceField(BaseModel):
     width: Pixels | None = None
     height: Pixels | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _one_picture(cls, item: Any) -> Any:
+        if isinstance(item, Mapping):
+            for name, member in item.items():
+                if name not in cls.model_fields and holds_picture({name: member}):
+                    raise PydanticCustomError(
+                        "second_picture",
+                        f"{shown(name)} is no field of a picture: give one address or data URI, in url",
+                    )
+        return item
+
 
 def _references(value: Any) -> list[Any]:
     return [_reference(item) for item in (value if isinstance(value, list) else [value])]
@@ -81,8 +131,9 @@ def _reference(item: Any) -> Any:
         raise PydanticCustomError("reference", "must be an address, a data URI, or an object with a url")
     if "url" in item or "image_url" not in item:
         return item
-    address = item["image_url"]
-    return {**item, "url": address["url"] if isinstance(address, Mapping) and "url" in address else address}
+    rest = dict(item)
+    address = rest.pop("image_url")
+    return {**rest, "url": address["url"] if isinstance(address, Mapping) and "url" in address else address}
 
 
 References = Annotated[

@@ -42,7 +42,8 @@ async def sent_pictures(request: Request) -> list[SentPicture]:
     """
     sent = media_type(request)
     if sent in FORMS:
-        async with FormRequest(request.scope, request.receive).form(max_files=MAX_PICTURES) as form:
+        whole = FormRequest(request.scope, request.receive)
+        async with whole.form(max_files=MAX_PICTURES, max_part_size=whole.limit) as form:
             pictures = [picture async for picture in _in_form(form)]
     elif sent.startswith("application/") and sent.endswith("json"):
         pictures = list(_in_json(await read_json(LimitedRequest(request.scope, request.receive))))

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from jimeng_tasks.domain.task import Result, ResultStatus, Task, TaskStatus, TaskType
-from jimeng_tasks.service.inline_media import InlinePictures
 from jimeng_tasks.service.query import Answer
 
 from .answers import QueryAnswer, Status, SubmitAnswer, Submitted, TaskReport
@@ -43,7 +42,7 @@ def query_answer(
     known = services.query(task_type, task_id, accounts) if TASK_ID_PATTERN.fullmatch(task_id) else Answer()
     report = _report(task_id, known)
     if known.task and report.urls and known.task.original_params.get("response_format") == "b64_json":
-        inlined = InlinePictures(source=services.source)(report.urls)
+        inlined = services.inline(report.urls)
         report = report.model_copy(update={"b64_json": inlined.pictures, "notice": inlined.notice})
     return QueryAnswer(created=services.clock.now(), data=report)
 

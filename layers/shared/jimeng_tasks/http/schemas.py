@@ -1,7 +1,8 @@
 """What the routes take: request bodies with their accepted spellings."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -11,19 +12,80 @@ from jimeng_tasks.service.faults import listed, shown
 from jimeng_tasks.service.generation_requests import ImageRequest, Reference, VideoRequest
 from jimeng_tasks.settings import SERVICE_ID_PATTERN
 
-from .fields import Flag, FreeText, Number, Pixels, ReferenceField, References, TaskId, Text, WholeNumber
+from .fields import (
+    NO_INPUT,
+    Flag,
+    FreeText,
+    Number,
+    Pixels,
+    ReferenceField,
+    References,
+    TaskId,
+    Text,
+    WholeNumber,
+    holds_picture,
+    squeezed,
+)
 
 ALIASES = {
     "images": ("image", "image_url", "filePath", "file_path", "filePaths", "file_paths"),
     "ratio": ("aspect_ratio", "aspectRatio"),
 }
-LOOKS_LIKE_IMAGE = re.compile(r"image|img|picture|photo|frame|reference|(^|[^a-z])(files?|pics?|refs?)([^a-z]|$)")
+LOOKS_LIKE_IMAGE = re.compile(
+    r"image|img|picture|photo|frame|reference|base64|b64|图|照片|首帧|尾帧"
+    r"|(^|[^a-z])(files?|pics?|refs?|media$|attachments?$|ur[li]s?$)([^a-z]|$)"
+)
 
 MAX_SEED = 4_294_967_295
+EMPTY: tuple[JsonValue, ...] = ("", [], {})  # an unknown field that holds nothing asks for nothing
 
 
-def _canonical(body: Any, known: Mapping[str, Any]) -> Any:
-    """The body under its canonical names, without nulls; refuses unknown fields that look like pictures."""
+def _by_name(remedies: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    return {squeezed(name): remedy for remedy, names in remedies.items() for name in names}
+
+
+# Names that would change what is made, but mean something else than any field here: by what to do instead.
+_REFUSED = {
+    "masks are not supported; input pictures go into images": ("mask", "mask_url", "mask_image", "mask_base64"),
+    "give ratio, such as 16:9": ("aspect", "image_ratio", "image_aspect_ratio", "video_ratio"),
+}
+REFUSED_FOR_IMAGES = _by_name(
+    _REFUSED
+    | {
+        "give n": (
+            *("num", "count", "num_images", "n_images", "images_num", "image_num", "image_count", "images_count"),
+            *("number_of_images", "max_images", "num_outputs", "num_samples", "batch_size"),
+        ),
+        "give size, such as 2048x2048 or 2k, or ratio and resolution": ("image_size", "image_resolution"),
+        "give width and height": ("image_width", "image_height"),
+        "give sample_strength, from 0 to 1": ("strength", "image_strength", "reference_strength", "denoising_strength"),
+        "pictures have no frames; a video is made by POST /v1/video/generations, its length is duration, and "
+        "input pictures go into images": ("frames", "num_frames", "frame_count", "frame_rate"),
+    }
+)
+REFUSED_FOR_VIDEOS = _by_name(
+    _REFUSED
+    | {
+        "give ratio, such as 16:9 or 1280x720, and resolution, such as 720p": (
+            *("size", "width", "height", "video_size", "video_width", "video_height"),
+            *("image_size", "image_width", "image_height", "image_resolution", "video_resolution"),
+        ),
+        "give duration, in milliseconds; input pictures go into images": (
+            *("seconds", "duration_ms", "duration_seconds", "duration_sec", "video_duration", "video_length", "length"),
+            *("frames", "num_frames", "frame_count"),
+        ),
+        "each model has its own frame rate; leave it out": ("fps", "frame_rate", "frames_per_second"),
+        "one task makes one video; send an order for each": (
+            *("num", "count", "num_videos", "video_count", "number_of_videos", "num_outputs", "batch_size"),
+            *("num_images", "image_count", "number_of_images"),
+        ),
+        "only image tasks take it; leave it out": ("seed", "negative_prompt", "sample_strength"),
+    }
+)
+
+
+def _canonical(body: Any) -> dict[str, Any]:
+    """The body under its canonical names, without nulls."""
     if not isinstance(body, Mapping):
         raise PydanticCustomError("object", "must be a JSON object")
     given = {name: value for name, value in body.items() if value is not None}
@@ -33,11 +95,27 @@ def _canonical(body: Any, known: Mapping[str, Any]) -> Any:
             raise PydanticCustomError("ambiguous", f"{listed(spellings)} mean the same: give one of them")
         if spellings:
             given[name] = given.pop(spellings[0])
-    unknown = [name for name in given if name not in known and _looks_like_image(name)]
-    if unknown:
-        accepted = listed(("images", *ALIASES["images"]))
-        raise PydanticCustomError("unknown_image", f"{shown(unknown[0])} is no field for pictures; allowed: {accepted}")
     return given
+
+
+@cache
+def _spellings(model: type["Generation"]) -> Mapping[str, str]:
+    """The fields of a body by the squeezed form of each accepted spelling."""
+    return {squeezed(spelling): field for field in model.model_fields for spelling in (field, *ALIASES.get(field, ()))}
+
+
+def _fault(name: str, value: Any, model: type["Generation"]) -> str | None:
+    """Why an unknown field cannot be ignored: it would have changed what is made and paid for."""
+    plain = squeezed(name)
+    if plain in NO_INPUT or value in EMPTY:
+        return None
+    if plain in _spellings(model):
+        return f"did you mean {_spellings(model)[plain]}?"
+    if plain in model.REFUSED:
+        return model.REFUSED[plain]
+    if _looks_like_image(name) or holds_picture({name: value}):
+        return f"input pictures go into images, also accepted as {listed(ALIASES['images'])}"
+    return None
 
 
 def _looks_like_image(name: str) -> bool:
@@ -51,6 +129,8 @@ def _references(images: Sequence[ReferenceField]) -> list[Reference]:
 
 class Generation(BaseModel):
     """What image and video generations have in common."""
+
+    REFUSED: ClassVar[Mapping[str, str]]
 
     prompt: Annotated[Text, Field(description="What to show; kept as sent. The limit in characters is the model's.")]
     model: Annotated[Text | None, Field(description="A name from /v1/models.")] = None
@@ -79,7 +159,12 @@ class Generation(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _canonical_names(cls, body: Any) -> Any:
-        return _canonical(body, cls.model_fields)
+        given = _canonical(body)
+        for name, value in given.items():
+            fault = None if name in cls.model_fields else _fault(name, value, cls)
+            if fault:
+                raise PydanticCustomError("unknown_field", f"{shown(name)} is no field of this route: {fault}")
+        return given
 
     def common(self) -> dict[str, Any]:
         """The values that go into every kind of request."""
@@ -88,7 +173,12 @@ class Generation(BaseModel):
 
 
 class ImageGeneration(Generation):
-    """Body of ``POST /v1/images/generations``."""
+    """Body of ``POST /v1/images/generations``.
+
+    An unknown field is ignored, unless it holds an address or a picture, or its name is close to a field here.
+    """
+
+    REFUSED = REFUSED_FOR_IMAGES
 
     negative_prompt: Annotated[FreeText, Field(description="What not to show.")] = ""
     width: Annotated[Pixels | None, Field(description="Pixels; together with height, one of the model's sizes.")] = None
@@ -130,12 +220,16 @@ class VideoGeneration(Generation):
     """Body of ``POST /v1/video/generations``.
 
     No picture makes a video from the text alone, one is its first frame, two are its first and last frame.
+    An unknown field is ignored, unless it holds an address or a picture, or its name is close to a field here.
     """
+
+    REFUSED = REFUSED_FOR_VIDEOS
 
     is_pro: Annotated[Flag | None, Field(description="Choose the pro model when no model is named.")] = None
     duration: Annotated[WholeNumber | None, Field(ge=1, description="Milliseconds, one of the model's durations.")] = (
         None
     )
+    n: Annotated[WholeNumber | None, Field(ge=1, le=1, description="One task makes one video.")] = None
     response_format: Literal["url"] = "url"
 
     EXAMPLES: ClassVar[list[JsonValue]] = [

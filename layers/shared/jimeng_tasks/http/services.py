@@ -6,6 +6,7 @@ from fastapi import Depends, Request
 
 from jimeng_tasks.domain.ports import Clock, MediaSource, TaskStore
 from jimeng_tasks.service.accounts import Accounts
+from jimeng_tasks.service.inline_media import InlinePictures
 from jimeng_tasks.service.monitor import TaskMonitor
 from jimeng_tasks.service.query import QueryTask
 from jimeng_tasks.service.submit import SubmitTask
@@ -52,6 +53,10 @@ class ApiServices(Protocol):
     @property
     def uploads(self) -> UploadPictures:
         """Keeps uploaded pictures."""
+
+    @property
+    def inline(self) -> InlinePictures:
+        """Gives the pictures of a result themselves."""
 
     @property
     def source(self) -> MediaSource:

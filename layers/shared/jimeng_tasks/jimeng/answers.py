@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jimeng_tasks.exceptions import OutcomeUnknown, ProviderError, ServerRefused, SurelyNotAccepted
+from jimeng_tasks.exceptions import ContentRejected, OutcomeUnknown, ProviderError, ServerRefused, SurelyNotAccepted
 
-from .codes import classify
+from .codes import Stage, classify, moderation_stage
 from .regions import Account
 from .transport import Reply
 
@@ -84,6 +84,18 @@ def describe(message: str, account: Account) -> str:
     return account.mask(" ".join(message.split()))[:MAX_MESSAGE]
 
 
+def explain(
+    what: str, message: str, facts: Mapping[str, str | None], account: Account, stage: Stage | None = None
+) -> str:
+    """One line: ``what`` happened, or at which ``stage`` moderation said no; the provider's message and known facts."""
+    words = describe(message, account)
+    known = describe(", ".join(f"{name} {value}" for name, value in facts.items() if value), account)
+    if stage is None:
+        return f"{what}: {words or 'no message'} ({known})"
+    quoted = f": {words}" if words else ""
+    return f"{stage.subject} was rejected by moderation{quoted} ({stage.label}; {known})"
+
+
 def _ret(body: Mapping[str, Any]) -> str:
     ret = text_of(body.get("ret"))
     return str(int(ret)) if re.fullmatch(r"-?[0-9]{1,18}", ret) else ""
@@ -96,7 +108,8 @@ def _refusal(ret: str, body: Mapping[str, Any], log_id: str | None, account: Acc
     error = classify(ret=ret, fail_code=fail_code, starling_key=key)
     if issubclass(error, SurelyNotAccepted) and first_text(mapping_of(data.get("aigc_data")), "history_record_id"):
         error = OutcomeUnknown  # a refusal that names a job is no proof that none was started
-    message = first_text(body, "errmsg", "message") or text_of(data.get("fail_starling_message")) or "no message"
-    facts = ", ".join(f"{name} {value}" for name, value in (("ret", ret), ("key", key), ("logid", log_id)) if value)
-    shown = describe(message, account)
-    return error(f"Jimeng refused: {shown} ({describe(facts, account)})", fail_code=fail_code or ret, log_id=log_id)
+    stage = moderation_stage(ret=ret, fail_code=fail_code, starling_key=key) if error is ContentRejected else None
+    message = first_text(body, "errmsg", "message") or text_of(data.get("fail_starling_message"))
+    facts = {"ret": ret, "code": fail_code if fail_code != ret else "", "key": key, "logid": log_id}
+    shown = explain("Jimeng refused", message, facts, account, stage)
+    return error(shown, fail_code=fail_code or ret, log_id=log_id)

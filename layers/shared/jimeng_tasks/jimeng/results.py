@@ -6,26 +6,30 @@ from typing import Any
 from jimeng_tasks.domain.provider import Progress, ProgressState
 from jimeng_tasks.exceptions import ContentRejected, ProviderError, ServerRefused
 
-from .answers import MAX_CODE, describe, first_text, mapping_of, text_of
-from .codes import ErrorClass, classify
+from .answers import MAX_CODE, explain, first_text, mapping_of, text_of
+from .codes import ErrorClass, Stage, classify, moderation_stage
 from .media_urls import image_url, is_video, preview_url
 from .records import Record
 from .regions import Account
 
 REJECTED_BEFORE_GENERATION = 10
 OLD_SUCCESS = 21
+REJECTED_AFTER_GENERATION = 40
 PARTIAL = 45
 SUCCESS = 50
 
 FAILURES: dict[int, ErrorClass] = {
     30: ServerRefused,
-    40: ContentRejected,
+    REJECTED_AFTER_GENERATION: ContentRejected,
     60: ServerRefused,
     70: ServerRefused,
     80: ServerRefused,
     100: ServerRefused,
 }
 """Terminal failures and the class of one that says no more than its status (jimeng-wire 5.4)."""
+
+STAGES = {REJECTED_BEFORE_GENERATION: Stage.INPUT, REJECTED_AFTER_GENERATION: Stage.OUTPUT}
+"""What moderation looked at, where no more than the status tells it (jimeng-wire 5.4)."""
 
 
 def progress_of(record: Record, history_id: str, log_id: str | None, account: Account) -> Progress:
@@ -57,8 +61,7 @@ def items_of(record: Record) -> list[Mapping[str, Any]]:
 
 
 def _state(record: Record, urls: Sequence[str]) -> tuple[ProgressState, ErrorClass]:
-    own = record.get("status")
-    status = _number(mapping_of(record.get("task")).get("status") if own is None else own)
+    status = _number(_status(record))
     if status in FAILURES:
         return ProgressState.FAILED, FAILURES[status]
     if status == REJECTED_BEFORE_GENERATION and not urls:
@@ -70,6 +73,11 @@ def _state(record: Record, urls: Sequence[str]) -> tuple[ProgressState, ErrorCla
     return (ProgressState.SUCCEEDED if done else ProgressState.RUNNING), ServerRefused
 
 
+def _status(record: Record) -> Any:
+    own = record.get("status")
+    return mapping_of(record.get("task")).get("status") if own is None else own
+
+
 def _number(value: Any) -> int | None:
     text = text_of(value)
     return int(text) if text.isdecimal() and len(text) < 10 else None
@@ -79,8 +87,10 @@ def _failure(record: Record, default: ErrorClass, log_id: str | None, account: A
     fail_code = first_text(record, "fail_code", "error_code")[:MAX_CODE]
     key = text_of(record.get("fail_starling_key"))
     error = classify(fail_code=fail_code, starling_key=key, default=default)
-    message = first_text(record, "fail_starling_message", "fail_msg", "error_msg") or "no message"
-    facts = {"status": text_of(record.get("status")), "code": fail_code, "key": key, "logid": log_id or ""}
-    detail = ", ".join(f"{name} {value}" for name, value in facts.items() if value)
-    shown = f"Jimeng failed the job: {describe(message, account)} ({describe(detail, account)})"
+    status = text_of(_status(record))
+    by_status = STAGES.get(_number(status) or 0, Stage.UNKNOWN)
+    stage = moderation_stage(fail_code=fail_code, starling_key=key, default=by_status)
+    facts = {"status": status, "code": fail_code, "key": key, "logid": log_id}
+    message = first_text(record, "fail_starling_message", "fail_msg", "error_msg")
+    shown = explain("Jimeng failed the job", message, facts, account, stage if error is ContentRejected else None)
     return error(shown, fail_code=fail_code or None, log_id=log_id)

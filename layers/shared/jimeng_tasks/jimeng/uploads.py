@@ -161,7 +161,8 @@ class Uploads:
             raise
         except ProviderError as error:
             if any(phrase in str(error).lower() for phrase in REFUSING_PHRASES):
-                raise ContentRejected(str(error), fail_code=error.fail_code, log_id=error.log_id) from error
+                message = f"an input picture was rejected by moderation (input image): {error}"
+                raise ContentRejected(message, fail_code=error.fail_code, log_id=error.log_id) from error
             log.warning("the content check of a picture failed: %s", error)
 
 

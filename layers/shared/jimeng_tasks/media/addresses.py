@@ -3,6 +3,9 @@
 import ipaddress
 import re
 import socket
+from concurrent.futures import Future
+from threading import Thread
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from jimeng_tasks.exceptions import UrlForbidden
@@ -10,6 +13,7 @@ from jimeng_tasks.network import is_public
 
 _UNPRINTABLE = re.compile(r"[\x00-\x20\x7f\\]")
 _SHOWN_PATH = 200
+LOOK_UP_SECONDS = 2
 
 
 def checked_url(url: str) -> SplitResult:
@@ -46,16 +50,31 @@ def shown(url: str) -> str:
 def refuse_private_host(parts: SplitResult) -> None:
     """Refuse a host that is, or whose name stands for, an address that is not public, however it is spelled.
 
-    A name that cannot be resolved now passes: fetching it fails, or finds another address and checks that one.
+    A name that cannot be resolved in ``LOOK_UP_SECONDS`` passes: fetching it fails, or finds another address and checks
+    that one.
 
     Raises:
         UrlForbidden: any address of the host is not public, or the name can never be one.
     """
     try:
-        found = socket.getaddrinfo(parts.hostname, parts.port, type=socket.SOCK_STREAM)
-    except socket.gaierror:
+        found = _look_up(parts).result(LOOK_UP_SECONDS)
+    except (socket.gaierror, TimeoutError):
         return
     except UnicodeError:
         raise UrlForbidden("the address has a malformed host name") from None
     if not all(is_public(ipaddress.ip_address(str(sockaddr[0]))) for *_, sockaddr in found):
         raise UrlForbidden(f"{parts.scheme}://{parts.netloc} is, or stands for, a private or reserved address")
+
+
+def _look_up(parts: SplitResult) -> "Future[list[Any]]":
+    """The addresses of a host, asked for in a thread of its own: the system's resolver knows no time-out."""
+    found: Future[list[Any]] = Future()
+
+    def resolve() -> None:
+        try:
+            found.set_result(socket.getaddrinfo(parts.hostname, parts.port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            found.set_exception(error)
+
+    Thread(target=resolve, daemon=True).start()
+    return found

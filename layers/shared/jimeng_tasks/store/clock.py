@@ -45,8 +45,19 @@ class DatabaseClock(Clock):
         Raises:
             StoreUnavailable: the database did not answer and never has.
         """
-        with self._lock:
+        # Late, so that the mode without MongoDB does not load its driver.
+        from .mongo.connection import counted
+
+        known = self._offset
+        # Whoever finds another thread measuring takes what is known: the database may take seconds not to answer.
+        with counted():
+            is_mine = self._lock.acquire(blocking=known is None)
+        if not is_mine:
+            return int(self._base() + (known or 0.0))
+        try:
             return int(self._base() + self._current_offset())
+        finally:
+            self._lock.release()
 
     def _current_offset(self) -> float:
         if self._offset is not None and 0 <= self._base() - self._measured_at < REFRESH_SECONDS:
@@ -60,7 +71,6 @@ class DatabaseClock(Clock):
         return self._offset
 
     def _measure(self) -> float:
-        # Late, so that the mode without MongoDB does not load its driver.
         from .mongo.connection import outages_reported
 
         with outages_reported(self._client):

@@ -16,6 +16,7 @@ from jimeng_tasks.exceptions import (
     JimengTasksError,
     OutcomeUnknown,
     ProviderError,
+    RateLimited,
     Refused,
     RequestError,
     SurelyNotAccepted,
@@ -109,7 +110,9 @@ def _accept(ctx: JobContext, task: Task, history_id: str) -> None:
 
 def _requeue(ctx: JobContext, task: Task, error: SurelyNotAccepted | OutcomeUnknown | TaskFailure) -> None:
     ctx.metrics.count("provider_errors", error=error.name)
-    delay = ctx.backoff(task.retry_count + 1, ctx.policy.retry_delay)
+    # The account's other jobs need longer to end than a fault needs to pass.
+    base = ctx.policy.rate_limit_delay if isinstance(error, RateLimited) else ctx.policy.retry_delay
+    delay = ctx.backoff(task.retry_count + 1, base)
     after = lifecycle.requeued(task, error, ctx.clock.now(), max(delay, error.retry_after or 0))
     if after is None:
         ctx.fail(task, error)

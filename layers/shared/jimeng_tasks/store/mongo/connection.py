@@ -1,7 +1,10 @@
 """The client, the collections, and the one place where the driver's errors become the product's."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import wraps
 from typing import Concatenate
 from uuid import uuid4
@@ -49,6 +52,37 @@ def connect(uri: str, *, timeout_ms: int = 4000) -> MongoClient[Document]:
         raise SettingsError("MONGODB_URI is not an address that MongoDB's driver understands") from None
 
 
+@dataclass
+class _Budget:
+    """Seconds that calls of MongoDB may still take together."""
+
+    left: float
+
+
+_budget: ContextVar[_Budget | None] = ContextVar("budget", default=None)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Inside the block all calls of MongoDB together take at most so many seconds; what is between them is free."""
+    before = _budget.set(_Budget(seconds))
+    try:
+        yield
+    finally:
+        _budget.reset(before)
+
+
+@contextmanager
+def counted() -> Iterator[None]:
+    """Take the time of the block off what is left `within` the enclosing one."""
+    budget, started = _budget.get(), time.monotonic()
+    try:
+        yield
+    finally:
+        if budget is not None:
+            budget.left -= time.monotonic() - started
+
+
 @contextmanager
 def outages_reported(client: MongoClient[Document], seconds: float | None = None) -> Iterator[None]:
     """Give everything inside one deadline (default: the client's time-out) and translate the driver's errors.
@@ -56,8 +90,13 @@ def outages_reported(client: MongoClient[Document], seconds: float | None = None
     Raises:
         StoreUnavailable: MongoDB did not answer in time, or refused (no primary, no rights, no space ...).
     """
+    allowed, budget = seconds or client.options.timeout, _budget.get()
+    if budget is not None:
+        if budget.left <= 0:
+            raise StoreUnavailable("MongoDB did not serve the request in time")
+        allowed = budget.left if allowed is None else min(allowed, budget.left)
     try:
-        with pymongo.timeout(seconds or client.options.timeout):
+        with pymongo.timeout(allowed), counted():
             yield
     # The driver calls it a fault of configuration when the DNS does not know a mongodb+srv address.
     except (ConnectionFailure, OperationFailure, ConfigurationError) as error:

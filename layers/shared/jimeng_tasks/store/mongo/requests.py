@@ -7,15 +7,21 @@ from jimeng_tasks.domain.task import Result, Task, reference_urls
 from jimeng_tasks.exceptions import TaskConflict
 from jimeng_tasks.store.documents import WITHOUT_PICTURES, Document, result_from, tasks_from, to_document
 
-from .connection import Collections, store_call
+from .connection import store_call
+from .indexes import UniqueIds
 
 
-class Requests(Collections):
+class Requests(UniqueIds):
     """Submitting, looking up and handing out."""
 
     @store_call
     def submit(self, task: Task) -> Task:
-        """Insert a new task; if its id is taken already, return the stored task instead."""
+        """Insert a new task; if its id is taken already, return the stored task instead.
+
+        Raises:
+            StoreUnavailable: also while no unique index forbids a second task with the same id.
+        """
+        self.require_unique_ids()
         try:
             self._tasks.insert_one(to_document(task, self._vault))
         except DuplicateKeyError:

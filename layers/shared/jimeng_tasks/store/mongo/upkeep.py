@@ -2,7 +2,6 @@
 
 from contextlib import AbstractContextManager
 
-import pymongo
 from pymongo.collection import Collection
 from pymongo.errors import DuplicateKeyError
 
@@ -10,24 +9,26 @@ from jimeng_tasks.domain.task import TERMINAL
 from jimeng_tasks.domain.workload import Server
 from jimeng_tasks.store.documents import Document, server_from, to_document
 
-from .connection import Collections, outages_reported, store_call
+from .connection import outages_reported, store_call, within
+from .indexes import UniqueIds
 
 BATCH = 1000
 MOST_BATCHES = 20
 TERMINAL_NAMES = [status.value for status in TERMINAL]
 
 
-class Upkeep(Collections):
+class Upkeep(UniqueIds):
     """Everything that is not about one task."""
 
     @store_call
     def ping(self) -> None:
-        """Return when the store can serve a read and a write."""
+        """Return when the store can serve a read and a write, and ids are unique as a new task needs it."""
+        self.require_unique_ids()
         self._upkeep.find_one_and_update({"_id": "ping"}, {"$inc": {"count": 1}}, upsert=True)
 
     def within(self, seconds: float) -> AbstractContextManager[object]:
-        """Inside the block all calls together take at most so many seconds."""
-        return pymongo.timeout(seconds)
+        """Inside the block all calls together take at most so many seconds; what is done between them is free."""
+        return within(seconds)
 
     @store_call
     def heartbeat(self, server: Server, owner: str, lease_until: int) -> bool:
