@@ -247,10 +247,7 @@ def test_another_spelling_of_a_field_is_refused_with_the_right_one(
         (VIDEO, {"duration_ms": 10000}, "give duration, in milliseconds"),
         (VIDEO, {"frames": 121}, "give duration, in milliseconds"),
         (VIDEO, {"frames": [PUBLIC, PUBLIC]}, "pictures go into images"),
-        (VIDEO, {"fps": 60}, "leave it out"),
         (VIDEO, {"num_images": 2}, "one task makes one video"),
-        (VIDEO, {"seed": 7}, "only image tasks"),
-        (VIDEO, {"negative_prompt": "rain"}, "only image tasks"),
     ],
 )
 def test_a_field_with_another_meaning_is_refused_with_what_to_do_instead(

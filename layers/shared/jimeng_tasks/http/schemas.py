@@ -74,12 +74,10 @@ REFUSED_FOR_VIDEOS = _by_name(
             *("seconds", "duration_ms", "duration_seconds", "duration_sec", "video_duration", "video_length", "length"),
             *("frames", "num_frames", "frame_count"),
         ),
-        "each model has its own frame rate; leave it out": ("fps", "frame_rate", "frames_per_second"),
         "one task makes one video; send an order for each": (
             *("num", "count", "num_videos", "video_count", "number_of_videos", "num_outputs", "batch_size"),
             *("num_images", "image_count", "number_of_images"),
         ),
-        "only image tasks take it; leave it out": ("seed", "negative_prompt", "sample_strength"),
     }
 )
 
