@@ -2,6 +2,7 @@
 
 import base64
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
@@ -10,6 +11,8 @@ import boto3
 import pytest
 import requests
 
+from jimeng_tasks.domain.ports import Clock
+from jimeng_tasks.exceptions import StoreUnavailable
 from local.objectstore import create_public_bucket, running_objectstore
 from tests.integration.api_world import IMAGES, UPLOAD, Api, fixture_event, form
 from tests.integration.picture_bytes import picture, png
@@ -223,3 +226,19 @@ def test_without_a_bucket_an_upload_says_what_to_configure() -> None:
     reply = send_json(Api(), {"image": b64(png(20, 20))})
     assert (reply.status, reply.json["error"]) == (503, "storage_not_configured")
     assert "TOS_BUCKET" in reply.message
+
+
+class AwayClock(Clock):
+    """The clock of a database that cannot be asked."""
+
+    def now(self) -> int:
+        raise StoreUnavailable("MongoDB did not serve the request")
+
+
+def test_an_upload_needs_no_database(api: Api) -> None:
+    api.container.clock = AwayClock()
+
+    reply = send_json(api, {"images": [b64(png(64, 48))]})
+
+    assert reply.status == 200
+    assert abs(reply.json["created"] - time.time()) < 60

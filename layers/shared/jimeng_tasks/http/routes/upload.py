@@ -1,5 +1,6 @@
 """The route for reference pictures."""
 
+import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
@@ -50,4 +51,5 @@ def upload_images(sent: Annotated[list[SentPicture], Depends(sent_pictures)], se
         UploadedPicture(url=kept.url, width=kept.width, height=kept.height, format=kept.format, size=kept.size)
         for kept in services.uploads(pictures)
     ]
-    return UploadAnswer(created=services.clock.now(), data=stored)
+    # By this host's clock: an upload needs no database, so it does not ask one for the time either.
+    return UploadAnswer(created=int(time.time()), data=stored)
