@@ -148,7 +148,7 @@ class FetchFailed(JimengTasksError):
 
 
 class StoreUnavailable(JimengTasksError):
-    """MongoDB does not answer in time, or has no primary."""
+    """MongoDB does not answer in time, has no primary, or lacks the index that a submit rests on."""
 
     http_status = 503
     name = "store_unavailable"

@@ -38,7 +38,11 @@ class TaskStore(Protocol):
     # -- the API's side
 
     def submit(self, task: Task) -> Task:
-        """Insert a new task; if its id is taken already, return the stored task instead."""
+        """Insert a new task; if its id is taken already, return the stored task instead.
+
+        Raises:
+            StoreUnavailable: also while the store cannot keep a second task with the same id out.
+        """
 
     def get(self, task_id: str) -> Task | None:
         """The task with this id; like claimed ones perhaps without its input pictures, which may be large."""
