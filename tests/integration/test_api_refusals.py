@@ -85,6 +85,7 @@ def data_uri(data: bytes, declared: str = "image/png") -> str:
         ({"prompt": "a", "n": 9}, ["n", "9", "8"]),
         ({"prompt": "a", "n": "two"}, ["n", "whole number"]),
         ({"prompt": "a", "seed": -1}, ["seed", "0"]),
+        ({"prompt": "a"} | {f"x{number}": number for number in range(200)}, ["201 fields", "at most 200"]),
         ({"prompt": "a", "seed": 4294967296}, ["seed", "4294967295"]),
         ({"prompt": "a", "response_format": "png"}, ["response_format", "url", "b64_json"]),
         # ids

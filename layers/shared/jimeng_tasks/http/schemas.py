@@ -37,6 +37,7 @@ LOOKS_LIKE_IMAGE = re.compile(
 )
 
 MAX_SEED = 4_294_967_295
+MAX_FIELDS = 200
 EMPTY: tuple[JsonValue, ...] = ("", [], {})  # an unknown field that holds nothing asks for nothing
 
 
@@ -86,6 +87,8 @@ def _canonical(body: Any) -> dict[str, Any]:
     """The body under its canonical names, without nulls."""
     if not isinstance(body, Mapping):
         raise PydanticCustomError("object", "must be a JSON object")
+    if len(body) > MAX_FIELDS:
+        raise PydanticCustomError("many_fields", f"has {len(body)} fields; at most {MAX_FIELDS} are read")
     given = {name: value for name, value in body.items() if value is not None}
     for name, aliases in ALIASES.items():
         spellings = [spelling for spelling in (name, *aliases) if spelling in given]
