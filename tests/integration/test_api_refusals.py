@@ -166,6 +166,7 @@ PNG = base64.b64encode(png(16, 16)).decode()
     "field",
     [
         {"url": PUBLIC},
+        {"url": f" {PUBLIC.upper()}"},
         {"urls": [PUBLIC]},
         {"url": "boat.png"},
         {"mask": PUBLIC},
@@ -174,7 +175,6 @@ PNG = base64.b64encode(png(16, 16)).decode()
         {"attachments": [{"id": "file-1"}]},
         {"content": [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": PUBLIC}}]},
         {"content": [{"image_url": data_uri(png(16, 16))}]},
-        {"messages": [{"role": "user", "content": f"like ![this]({PUBLIC.upper()})"}]},
         {"图片": PUBLIC},
         {"参考图": "boat.png"},
         {"binary_data_base64": [PNG]},
@@ -183,8 +183,6 @@ PNG = base64.b64encode(png(16, 16)).decode()
         {"sketch": f" data:;base64,{PNG}"},
         {"weights": {PUBLIC: 0.5}},
         {"style": {"from": [[{"deep": PUBLIC}]]}},
-        {"metadata": {"webhook_url": PUBLIC, "source": PUBLIC}},
-        {"user": PUBLIC},
         {"{odd} name": PUBLIC},
     ],
 )

@@ -98,6 +98,7 @@ def test_every_documented_spelling_of_input_pictures_is_used(memory: Api, spelli
     [
         {"user": "u1", "quality": "hd", "style": "vivid", "stream": False, "background": "opaque"},
         {"moderation": "low", "output_format": "png", "output_compression": 90, "partial_images": []},
+        {"note": "as on https://example.com/boat.png", "metadata": {"page": "https://example.com/boat"}},
         {"metadata": {"order": 17, "note": "see the data: 3/4", "tags": ["a", None, True]}},
         {"profile": {"x": 1}, "messages": [{"role": "user", "content": "a boat"}], "": 1, "-": 2},
         {"callback_url": "https://example.com/done", "webhookUrl": "https://example.com/done"},

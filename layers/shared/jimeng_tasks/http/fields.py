@@ -15,18 +15,18 @@ from jimeng_tasks.service.faults import shown
 LARGEST = 10**15
 TASK_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
-# Names of addresses that a client is told at, or comes from, and that can be no input.
+# Names of addresses that a client is told at, or comes from, and of a client's own notes: they can be no input.
 NO_INPUT = frozenset(
     (
         *("callback", "callbackurl", "callbackuri", "notify", "notifyurl", "notifyhook", "notificationurl"),
         *("webhook", "webhooks", "webhookurl", "webhookuri", "hookurl", "statuscallback", "statuscallbackurl"),
         *("returnurl", "redirecturl", "redirecturi", "successurl", "cancelurl"),
-        *("origin", "referer", "referrer", "httpreferer", "baseurl", "apibase"),
+        *("origin", "referer", "referrer", "httpreferer", "baseurl", "apibase", "metadata", "user"),
     )
 )
 
-# An address, a data URI, or base64 that begins as PNG, JPEG or WEBP do.
-_PICTURE = re.compile(r"https?://|\bdata:([a-z]+/|;base64,)|\A\s*(?-i:iVBORw0KGgo|/9j/|UklGR)", re.IGNORECASE)
+# What is as a whole an address, a data URI, or base64 that begins as PNG, JPEG or WEBP do.
+_PICTURE = re.compile(r"\s*(https?://\S+\s*\Z|data:([a-z]+/|;base64,)|(?-i:iVBORw0KGgo|/9j/|UklGR))", re.IGNORECASE)
 _INTEGER = re.compile(r"[+-]?\d{1,15}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(\d{1,15}(\.\d{0,30})?|\.\d{1,30})", re.ASCII)
 
@@ -41,7 +41,7 @@ def holds_picture(value: Any) -> bool:
     waiting = [value]
     while waiting:
         inner = waiting.pop()
-        if isinstance(inner, str) and _PICTURE.search(inner):
+        if isinstance(inner, str) and _PICTURE.match(inner):
             return True
         if isinstance(inner, list):
             waiting += inner
