@@ -240,7 +240,6 @@ def test_another_spelling_of_a_field_is_refused_with_the_right_one(
         (IMAGES, {"strength": 0.2}, "give sample_strength"),
         (IMAGES, {"frames": 49}, "pictures have no frames"),
         (VIDEO, {"size": "720x1280"}, "give ratio, such as 16:9 or 1280x720, and resolution"),
-        (VIDEO, {"width": 720, "height": 1280}, "give ratio"),
         (VIDEO, {"image_size": "720x1280"}, "give ratio"),
         (VIDEO, {"seconds": "10"}, "give duration, in milliseconds"),
         (VIDEO, {"duration_ms": 10000}, "give duration, in milliseconds"),
@@ -257,6 +256,11 @@ def test_a_field_with_another_meaning_is_refused_with_what_to_do_instead(
     assert repr(next(iter(field))) in reply.message
     assert instead in reply.message
     assert "no field for pictures" not in reply.message
+
+
+def test_one_side_of_a_video_is_no_ratio(api: Api) -> None:
+    reply = api.post(VIDEO, {"prompt": "a", "width": 1280})
+    assert (reply.status, reply.message) == (400, "body: give width and height together, or ratio")
 
 
 def test_one_task_makes_one_video(api: Api) -> None:

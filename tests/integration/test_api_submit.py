@@ -113,6 +113,18 @@ def test_unknown_fields_that_ask_for_nothing_are_ignored(memory: Api, route: str
     assert (reply.data["references"], reply.data["params"]) == (0, plain.data["params"])
 
 
+@pytest.mark.parametrize(
+    ("given", "ratio"),
+    [
+        ({"width": 720, "height": 1280}, "9:16"),
+        ({"width": "1280", "height": "720"}, "16:9"),
+        ({"width": 720, "height": 1280, "ratio": "1:1"}, "1:1"),
+    ],
+)
+def test_width_and_height_of_a_video_give_its_ratio(memory: Api, given: dict[str, Any], ratio: str) -> None:
+    assert memory.post(VIDEO, {"prompt": "drift", **given}).data["params"]["ratio"] == ratio
+
+
 def test_one_video_may_be_asked_for_by_its_number(memory: Api) -> None:
     assert memory.post(VIDEO, {"prompt": "drift", "n": 1, "negative_prompt": ""}).status == 200
 

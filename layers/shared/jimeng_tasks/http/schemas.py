@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
@@ -68,7 +68,7 @@ REFUSED_FOR_VIDEOS = _by_name(
     _REFUSED
     | {
         "give ratio, such as 16:9 or 1280x720, and resolution, such as 720p": (
-            *("size", "width", "height", "video_size", "video_width", "video_height"),
+            *("size", "video_size", "video_width", "video_height"),
             *("image_size", "image_width", "image_height", "image_resolution", "video_resolution"),
         ),
         "give duration, in milliseconds; input pictures go into images": (
@@ -230,6 +230,11 @@ class VideoGeneration(Generation):
     duration: Annotated[WholeNumber | None, Field(ge=1, description="Milliseconds, one of the model's durations.")] = (
         None
     )
+    width: Annotated[
+        Pixels | None,
+        Field(description="With height, another way to give the ratio; ratio itself counts more."),
+    ] = None
+    height: Pixels | None = None
     n: Annotated[WholeNumber | None, Field(ge=1, le=1, description="One task makes one video.")] = None
     response_format: Literal["url"] = "url"
 
@@ -246,10 +251,17 @@ class VideoGeneration(Generation):
     ]
     model_config = ConfigDict(json_schema_extra={"examples": EXAMPLES})
 
+    @model_validator(mode="after")
+    def _both_sides(self) -> Self:
+        if (self.width is None) is not (self.height is None):
+            raise PydanticCustomError("one_side", "give width and height together, or ratio")
+        return self
+
     def to_request(self, accounts: Sequence[str], idempotency_key: str | None) -> VideoRequest:
         """The body as a request of the holder of ``accounts``."""
+        sides = f"{self.width}x{self.height}" if self.width and self.height else None
         return VideoRequest(
-            **self.common(),
+            **self.common() | {"ratio": self.ratio or sides},
             accounts=accounts,
             idempotency_key=idempotency_key,
             is_pro=self.is_pro,
