@@ -6,7 +6,8 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
+from threading import Lock
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -167,17 +168,23 @@ def _clock(ahead: float) -> FastClock:
     return FastClock(began=time.time(), speed=SPEED, ahead=ahead)
 
 
+_one_at_a_time = Lock()
+"""Starting a process also asks what became of all others, and of two threads that ask only one is told."""
+
+
 def _in_child(target: Callable[..., None], *args: Any, proxies: Iterable[CallProxy] = ()) -> tuple[Any, int | None]:
     """Run a function in a process of its own; returns what it reported and its exit code."""
     receiver, sender = processes.Pipe(duplex=False)
     process = processes.Process(target=target, args=(sender, *args), daemon=True)
-    process.start()
+    with _one_at_a_time:
+        process.start()
     sender.close()
     for proxy in proxies:
         proxy.arm(process.pid or 0)
-    process.join(GIVE_UP_SECONDS + 15)
-    if process.exitcode is None:
+    if not wait([process.sentinel], GIVE_UP_SECONDS + 15):
         process.kill()
+        wait([process.sentinel])
+    with _one_at_a_time:
         process.join()
     return _received(receiver), process.exitcode
 
