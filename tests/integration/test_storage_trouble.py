@@ -99,3 +99,11 @@ def test_a_part_that_is_answered_without_an_etag_is_a_storage_error(sink: S3Sink
 
     with pytest.raises(StorageError, match="answered without 'ETag'"):
         TosStorage(settings_for(sink.endpoint)).store("k", "video/mp4", Source(bytes(9 * MEBIBYTE)))
+
+
+def test_many_uploads_at_once_take_no_thread_from_each_other(sink: S3Sink) -> None:
+    storage = TosStorage(settings_for(sink.endpoint))
+    with ThreadPoolExecutor(16) as pool:
+        urls = list(pool.map(lambda n: storage.store(f"small-{n}", "image/png", Source(b"abc")), range(160)))
+
+    assert len(set(urls)) == len(sink.parts) == 160

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 QUERY_SECONDS = 20  # what one query may spend on advancing a task in memory mode
 API_CALL_SECONDS = 20  # the most that one call to the provider may take while a client waits: the gateway waits 29
-MEDIA_SECONDS = 300  # the most that one generated file may take, its storing included
 
 
 def new_id() -> str:
@@ -92,13 +91,13 @@ class Container:
     @cached_property
     def source(self) -> MediaSource:
         """Reads references and media behind the SSRF guard."""
-        return self._source(MEDIA_SECONDS)
+        return self._source()
 
-    def _source(self, media_timeout: float) -> MediaSource:
+    def _source(self, **bounds: Any) -> MediaSource:
         from .media.source import GuardedSource
 
         limits, settings = self.provider.catalog.references, self.settings
-        return GuardedSource(settings.allow_private_urls, limits, settings.jimeng_timeout, media_timeout=media_timeout)
+        return GuardedSource(settings.allow_private_urls, limits, settings.jimeng_timeout, **bounds)
 
     @cached_property
     def storage(self) -> MediaStorage | None:
@@ -157,7 +156,7 @@ class Container:
     @cached_property
     def inline(self) -> InlinePictures:
         """Gives the pictures of a result themselves."""
-        return InlinePictures(source=self._source(INLINE_SECONDS))
+        return InlinePictures(source=self._source(media_timeout=INLINE_SECONDS))
 
     @cached_property
     def uploads(self) -> UploadPictures:

@@ -60,19 +60,18 @@ def _url(*schemes: str) -> Callable[[str], str]:
     return parse
 
 
+_ENCODED = r"([^:/?#\[\]@%]|%[0-9A-Fa-f]{2})*"
+_HOST = r"(\[[0-9A-Fa-f:.]+\]|[^:/?#\[\]@,\s]+)(:\d{1,5})?"
 _MONGODB_URI = re.compile(
-    r"mongodb(\+srv)?://"
-    r"(([^:/?#\[\]@%]|%[0-9A-Fa-f]{2})*(:([^:/?#\[\]@%]|%[0-9A-Fa-f]{2})*)?@)?"
-    r"(?P<hosts>(\[[0-9A-Fa-f:.]+\]|[^:/?#\[\]@,\s]+)(:\d{1,5})?(,(\[[0-9A-Fa-f:.]+\]|[^:/?#\[\]@,\s]+)(:\d{1,5})?)*)"
-    r"(/[^?\s]*)?(\?\S*)?"
+    rf"mongodb(\+srv)?://({_ENCODED}(:{_ENCODED})?@)?(?P<hosts>{_HOST}(,{_HOST})*)(/[^?\s]*)?(\?\S*)?"
 )
 MAX_PORT = 65_535
 
 
 def _mongodb_uri(raw: str) -> str:
-    match = _MONGODB_URI.fullmatch(raw)
     if not raw.startswith(("mongodb://", "mongodb+srv://")):
         raise ValueError("must start with mongodb:// or mongodb+srv://")
+    match = _MONGODB_URI.fullmatch(raw)
     if match is None or any(int(port) > MAX_PORT for port in re.findall(r":(\d+)", match["hosts"])):
         raise ValueError(
             "must be mongodb://[user:password@]host[:port][,host[:port]...][/database][?options], "

@@ -36,7 +36,7 @@ class Transfers:
 
         Whatever fails, the reader's own errors included, comes through; then no parts are left at the storage.
         """
-        manager = self._idle.pop() if self._idle else self._new_manager()
+        manager = self._take_manager()
         try:
             extra, watchers = {"ContentType": content_type}, [_Progress(on_progress)]
             upload = manager.upload(reader, bucket, key, extra, watchers)  # type: ignore[arg-type]  # it is only read
@@ -47,6 +47,13 @@ class Transfers:
             raise
         finally:
             self._idle.append(manager)
+
+    def _take_manager(self) -> TransferManager:
+        # Asking first whether one is idle would let two threads see the same one.
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._new_manager()
 
     def _new_manager(self) -> TransferManager:
         config = TransferConfig(
